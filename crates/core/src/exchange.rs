@@ -425,6 +425,8 @@ impl Exchange {
 
     fn terms(&self) -> WayBack {
         let request = &self.demand.request;
+        let calls = self.demand.contract.calls;
+        let may_call = matches!(calls, Calls::Optional | Calls::Required);
         WayBack {
             client: self.demand.client,
             keeps: self.keeps_wire(),
@@ -446,10 +448,8 @@ impl Exchange {
             is_stopped: !server::stop_texts(request.settings()).is_empty(),
             may_be: Beside {
                 refusal: self.server.refuses_late() && self.demand.client.has_refusals(),
-                remark: matches!(
-                    self.demand.contract.calls,
-                    Calls::Optional | Calls::Required
-                ) && self.demand.contract.content.is_some()
+                remark: (may_call || self.keeps_wire() && self.server.hosts_tools())
+                    && self.demand.contract.content.is_some()
                     && self.plan.rewrap == Rewrap::Keep,
             },
         }

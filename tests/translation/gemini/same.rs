@@ -90,6 +90,134 @@ fn a_call_among_frames_that_keep_their_bytes_is_not_lost() {
     assert_eq!(got.matches("STOP").count(), 1, "{got}");
 }
 
+const FUNCTIONS: &str = r#","tools":[{"googleSearch":{},"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"a":{"type":"INTEGER"}},"required":["a"]}}]}]"#;
+const ANSWER: &str = r#","generationConfig":{"responseMimeType":"application/json","responseSchema":{"type":"OBJECT","properties":{"n":{"type":"INTEGER"}},"required":["n"]}}"#;
+
+/// What Gemini's own tools did, as it stands in a turn beside a function's call.
+const USED: &str = r#"{"toolCall":{"toolType":"GOOGLE_SEARCH_WEB","id":"t1","args":{"queries":[ "a"]}},"thoughtSignature":"c2lnMQ=="},{"toolResponse":{"toolType":"GOOGLE_SEARCH_WEB","id":"t1","response":{}},"thoughtSignature":"c2lnMg=="}"#;
+
+#[test]
+fn what_stands_beside_a_call_comes_as_it_came() {
+    let call =
+        r#"{"functionCall":{"name":"f","args":{"a" : 1},"id":"c1"},"thoughtSignature":"c2lnMw=="}"#;
+    let frame = |call: &str| {
+        format!(
+            r#"{{"candidates": [ {{"content":{{"parts":[{USED},{call}],"role":"model"}},"finishReason":"STOP","index":0,"groundingMetadata":{{"webSearchQueries":["a"]}}}}],"usageMetadata":{{"promptTokenCount":1,"toolUsePromptTokenCount":7}}}}"#
+        )
+    };
+    let exchange = at(WHOLE, FUNCTIONS);
+    assert_eq!(reply(&exchange, &frame(call)).unwrap(), frame(call));
+    let nameless = call.replace(r#","id":"c1""#, "");
+    assert_eq!(
+        reply(&exchange, &frame(&nameless)).unwrap(),
+        frame(&nameless)
+    );
+    let stream = at(STREAM, FUNCTIONS);
+    let events = format!("data: {}\n\n", frame(call));
+    assert_eq!(streamed(&stream, events.as_bytes(), 9).unwrap(), events);
+    let wrong = frame(&call.replace(": 1", r#": "x""#));
+    assert!(matches!(reply(&exchange, &wrong), Err(Fault::Violation(_))));
+    let wrong = format!("data: {wrong}\n\n");
+    assert!(streamed(&stream, wrong.as_bytes(), 9).is_err());
+    // Two calls of one id are told apart, in a reply that is written anew.
+    let twice = frame(&format!("{call},{call}"));
+    let told: Value = serde_json::from_str(&reply(&exchange, &twice).unwrap()).unwrap();
+    let candidate = &told["candidates"][0];
+    let parts = candidate["content"]["parts"].as_array().unwrap();
+    let ids: Vec<&Value> = parts[2..]
+        .iter()
+        .map(|it| &it["functionCall"]["id"])
+        .collect();
+    assert_eq!((parts.len(), ids[0]), (4, &json!("c1")), "{told}");
+    assert_ne!(ids[0], ids[1]);
+    assert_eq!(
+        json!(parts[..2]),
+        serde_json::from_str::<Value>(&format!("[{USED}]")).unwrap()
+    );
+    assert_eq!(
+        candidate["groundingMetadata"],
+        json!({"webSearchQueries": ["a"]})
+    );
+    assert_eq!(told["usageMetadata"]["toolUsePromptTokenCount"], 7);
+    let events = format!("data: {twice}\n\n");
+    let told = streamed(&stream, events.as_bytes(), 9).unwrap();
+    for once in [
+        "toolCall",
+        "toolResponse",
+        "c2lnMQ==",
+        "c2lnMg==",
+        "webSearchQueries",
+        "\"STOP\"",
+    ] {
+        assert_eq!(told.matches(once).count(), 1, "{once}: {told}");
+    }
+    assert_eq!(told.matches("functionCall").count(), 2, "{told}");
+}
+
+#[test]
+fn what_is_said_before_a_tool_of_its_own_runs_is_no_answer() {
+    let exchange = at(WHOLE, ANSWER);
+    let stream = at(STREAM, ANSWER);
+    let before = r#"{"text":"Let me compute that."}"#;
+    let run = r#"{"executableCode":{"language":"PYTHON","code":"print(1)"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}}"#;
+    let frame = |parts: &str, more: &str| {
+        format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{parts}],"role":"model"}}{more},"index":0}}]}}"#
+        )
+    };
+    let end = r#","finishReason":"STOP""#;
+    let body = |answer: &str| frame(&format!(r#"{before},{run},{{"text":"{answer}"}}"#), end);
+    let told: Value =
+        serde_json::from_str(&reply(&exchange, &body(r#"{\"n\": 1}"#)).unwrap()).unwrap();
+    let parts = told["candidates"][0]["content"]["parts"]
+        .as_array()
+        .unwrap();
+    let answers = |parts: &[Value]| {
+        let answers = parts.iter().filter(|part| part["thought"] != true);
+        answers
+            .filter_map(|part| part["text"].as_str())
+            .collect::<String>()
+    };
+    assert_eq!(answers(parts), r#"{"n": 1}"#, "{told}");
+    assert!(told.to_string().contains("executableCode") && told.to_string().contains("OUTCOME_OK"));
+    for wrong in [
+        body("Done."),
+        frame(before, end),
+        frame(&format!("{run},{before}"), end),
+    ] {
+        assert!(
+            matches!(reply(&exchange, &wrong), Err(Fault::Violation(_))),
+            "{wrong}"
+        );
+        let events = format!("data: {wrong}\n\n");
+        assert!(streamed(&stream, events.as_bytes(), 9).is_err(), "{wrong}");
+    }
+    let events = [
+        frame(before, ""),
+        frame(run, ""),
+        frame(r#"{"text":"{\"n\": 1}"}"#, end),
+    ];
+    let events: String = events
+        .iter()
+        .map(|data| format!("data: {data}\n\n"))
+        .collect();
+    let told = streamed(&stream, events.as_bytes(), 9).unwrap();
+    let data = told
+        .split_terminator("\n\n")
+        .map(|event| serde_json::from_str::<Value>(event.strip_prefix("data: ").unwrap()).unwrap());
+    let parts: Vec<Value> = data
+        .flat_map(|reply| {
+            reply["candidates"][0]["content"]["parts"]
+                .as_array()
+                .cloned()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(answers(&parts), r#"{"n": 1}"#, "{told}");
+    assert_eq!(told.matches("executableCode").count(), 1, "{told}");
+    assert!(told.contains("Let me compute that."), "{told}");
+}
+
 #[test]
 fn what_has_to_be_changed_is_spliced_into_bytes_that_stay() {
     // A schema without a field of its own, in the other spelling: the rule's words take its place.

@@ -294,6 +294,168 @@ fn a_text_that_is_told_as_something_else_leaves_no_empty_block_behind() {
     assert_eq!(starts, 2, "{told}");
 }
 
+/// A message of Anthropic's, whole, and as the events that it streams.
+fn both_ways(content: &[Value], stop: &str) -> (Value, String) {
+    let usage = json!({"input_tokens": 1, "output_tokens": 2, "server_tool_use": {"web_search_requests": 1}});
+    let container = json!({"id": "container_1", "expires_at": "2026-01-01T00:00:00Z"});
+    let message = json!({"type": "message", "id": "m", "role": "assistant", "model": "c", "content": content,
+        "stop_reason": stop, "stop_sequence": null, "container": container, "usage": usage});
+    let mut begun = message.clone();
+    (begun["content"], begun["stop_reason"]) = (json!([]), Value::Null);
+    let mut events = vec![json!({"type": "message_start", "message": begun})];
+    for (index, block) in content.iter().enumerate() {
+        let mut start = block.clone();
+        let delta = match block["type"].as_str().unwrap() {
+            "text" => {
+                start["text"] = json!("");
+                Some(json!({"type": "text_delta", "text": block["text"]}))
+            }
+            "tool_use" | "server_tool_use" => {
+                start["input"] = json!({});
+                Some(
+                    json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}),
+                )
+            }
+            _ => None,
+        };
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
+        events.extend(
+            delta.map(
+                |delta| json!({"type": "content_block_delta", "index": index, "delta": delta}),
+            ),
+        );
+        events.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    let end = json!({"stop_reason": stop, "stop_sequence": null, "container": container});
+    events.push(json!({"type": "message_delta", "delta": end, "usage": usage}));
+    events.push(json!({"type": "message_stop"}));
+    let named = events.iter().map(|data| {
+        format!(
+            "event: {}\ndata: {data}\n\n",
+            data["type"].as_str().unwrap()
+        )
+    });
+    (message, named.collect())
+}
+
+/// What a client puts together of a stream: its blocks, and its end.
+fn put_together(told: &str) -> Value {
+    let mut message = Value::Null;
+    for event in told.split_terminator("\n\n") {
+        let data = event.split_once("data: ").unwrap().1;
+        let data: Value = serde_json::from_str(data).unwrap();
+        let at = data["index"].as_u64().unwrap_or_default() as usize;
+        match data["type"].as_str().unwrap() {
+            "message_start" => message = data["message"].clone(),
+            "content_block_start" => {
+                assert_eq!(at, message["content"].as_array().unwrap().len(), "{told}");
+                let blocks = message["content"].as_array_mut().unwrap();
+                blocks.push(data["content_block"].clone());
+            }
+            "content_block_delta" => {
+                let block = &mut message["content"][at];
+                let delta = &data["delta"];
+                for (of, name) in [
+                    ("text", "text"),
+                    ("thinking", "thinking"),
+                    ("signature", "signature"),
+                ] {
+                    if let Some(more) = delta[of].as_str() {
+                        let known = block[name].as_str().unwrap_or_default().to_owned();
+                        block[name] = json!(known + more);
+                    }
+                }
+                if let Some(input) = delta["partial_json"].as_str() {
+                    block["input"] = serde_json::from_str(input).unwrap();
+                }
+            }
+            "message_delta" => {
+                for name in ["stop_reason", "container"] {
+                    message[name] = data["delta"][name].clone();
+                }
+                message["usage"] = data["usage"].clone();
+            }
+            _ => {}
+        }
+    }
+    message
+}
+
+#[test]
+fn what_is_said_on_the_way_to_an_answer_takes_nothing_from_what_stands_beside_it() {
+    let search = r#"{"type":"web_search_20250305","name":"web_search"}"#;
+    let tools = format!(
+        r#","tools":[{search},{{"name":"f","input_schema":{CLOSED}}}]{}"#,
+        format(CLOSED)
+    );
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let used = json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": []});
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"a": 1},
+        "caller": {"type": "code_execution_20260120", "tool_id": "s"}});
+    let (search, wrong, right) = (text("I'll look."), text("So: 1"), text(r#"{"a": 1}"#));
+    let of = |blocks: &[&Value]| {
+        blocks
+            .iter()
+            .map(|it| (*it).clone())
+            .collect::<Vec<Value>>()
+    };
+    for (content, stop, is_right) in [
+        (of(&[&search, &used, &found, &right]), "end_turn", true),
+        (
+            of(&[&search, &used, &found, &search, &used, &found, &right]),
+            "end_turn",
+            true,
+        ),
+        (
+            of(&[&search, &used, &found, &wrong, &call]),
+            "tool_use",
+            true,
+        ),
+        (of(&[&search, &call]), "tool_use", true),
+        (of(&[&search, &used]), "pause_turn", true),
+        (of(&[&search, &used, &found, &wrong]), "pause_turn", true),
+        (of(&[&right]), "end_turn", true),
+        (of(&[&search]), "end_turn", false),
+        (of(&[&search, &used, &found, &wrong]), "end_turn", false),
+        (of(&[&used, &found, &search]), "end_turn", false),
+    ] {
+        let (message, events) = both_ways(&content, stop);
+        let whole = reply(&asked(&tools), &message.to_string());
+        let checks = replay::checks(&asked(&tools)).unwrap();
+        let mut translator = StreamTranslator::new(&asked(&tools), checks, Ids::new(1), 1 << 20);
+        let mut told = Vec::new();
+        let streamed = translator.push(events.as_bytes(), &mut told);
+        let streamed = streamed.and_then(|()| translator.finish(End::Eof, &mut told));
+        assert_eq!(
+            (whole.is_ok(), streamed.is_ok()),
+            (is_right, is_right),
+            "{content:?} {stop}"
+        );
+        if !is_right {
+            continue;
+        }
+        let whole: Value = serde_json::from_str(&whole.unwrap()).unwrap();
+        let streamed = put_together(std::str::from_utf8(&told).unwrap());
+        assert_eq!(whole, streamed, "{content:?}");
+        // What is said on the way comes as a thought, at its place; all else as it came.
+        let mut expected = message.clone();
+        let is_answer = |at: usize| content[at..].len() == 1 && content[at] == right;
+        for (at, block) in content.iter().enumerate() {
+            if block["type"] == "text" && !is_answer(at) {
+                let signature = &whole["content"][at]["signature"];
+                assert!(
+                    signature.as_str().is_some_and(|it| !it.is_empty()),
+                    "{whole}"
+                );
+                expected["content"][at] =
+                    json!({"type": "thinking", "thinking": block["text"], "signature": signature});
+            }
+        }
+        assert_eq!(whole, expected, "{content:?}");
+    }
+}
+
 #[test]
 fn what_was_broken_is_asked_for_again_with_the_same_bytes_and_two_messages_more() {
     let exchange = asked(&format(CLOSED));

@@ -56,6 +56,12 @@ pub trait Server: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it runs tools of its own in the middle of a reply, on the way to the answer ([`Event::Hosted`]), and may be asked for a
+    /// form as well.
+    fn hosts_tools(&self) -> bool {
+        false
+    }
+
     /// Whether it takes a prompt in place of a conversation. Who asks for the prompt sends Chat's
     /// messages then.
     fn takes_prompt(&self) -> bool {

@@ -1,8 +1,8 @@
 //! Texts that break what is asked for and are no answer: what comes behind tells so.
 //!
 //! A refusal of which the end alone tells (Anthropic's `stop_reason` `refusal`, which goes before any form that was asked for) is
-//! heard as a refusal. What a model says before it calls ("Let me check.") is said on the way to an answer, and heard as
-//! thoughts: SDKs parse whatever stands in an answer's place.
+//! heard as a refusal. What a model says before it calls ("Let me check."), before a server's own tool runs, or where a server
+//! pauses is said on the way to an answer, and heard as thoughts: SDKs parse whatever stands in an answer's place.
 
 use crate::ir::{Choice, Delta, FinishReason, Violation};
 
@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 64 << 10;
 pub(super) struct Beside {
     /// A refusal, and the client has a word for those.
     pub(super) refusal: bool,
-    /// Something that is said before a call: none is demanded, and one may come.
+    /// Something that is said on the way: a call may come, or a server's own tool run.
     pub(super) remark: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Told {
     Nothing,
     /// A refusal, which is over.
     Refusal(String, FinishReason),
-    /// A remark; the call that tells so is still to be read.
+    /// A remark; the call that tells so is still to be read, or the pause.
     Remark(String, Delta),
 }
 
@@ -73,11 +73,18 @@ impl Doubted {
             Delta::Finish(reason @ FinishReason::ContentFilter) if self.may_be.refusal => {
                 Ok(Told::Refusal(std::mem::take(&mut self.text), reason))
             }
-            call @ Delta::CallStart { .. } if self.may_be.remark => {
-                Ok(Told::Remark(std::mem::take(&mut self.text), call))
+            next @ (Delta::CallStart { .. } | Delta::Finish(FinishReason::Paused(_)))
+                if self.may_be.remark =>
+            {
+                Ok(Told::Remark(std::mem::take(&mut self.text), next))
             }
             _ => Err(self.violation.clone()),
         }
+    }
+
+    /// The remark that it is where a tool of the server's own runs now.
+    pub(super) fn before_hosted(&mut self) -> Option<String> {
+        self.may_be.remark.then(|| std::mem::take(&mut self.text))
     }
 
     /// What was broken.
@@ -89,17 +96,19 @@ impl Doubted {
 /// A whole choice whose text is no answer; `None` where nothing tells so.
 pub(super) fn without_answer(choice: &Choice, may_be: Beside) -> Option<Vec<Delta>> {
     let deltas = &choice.deltas;
-    let calls = deltas
-        .iter()
-        .any(|delta| matches!(delta, Delta::CallStart { .. }));
-    let is_filtered = |delta: &Delta| matches!(delta, Delta::Finish(FinishReason::ContentFilter));
-    let tell: fn(String) -> Delta = match (calls, deltas.iter().any(is_filtered)) {
-        (true, _) if may_be.remark => Delta::Reasoning,
-        (false, true) if may_be.refusal => Delta::Refusal,
-        _ => return None,
+    let has = |is_it: fn(&Delta) -> bool| deltas.iter().any(is_it);
+    let calls = has(|delta| matches!(delta, Delta::CallStart { .. }));
+    let pauses = has(|delta| matches!(delta, Delta::Finish(FinishReason::Paused(_))));
+    let is_filtered = has(|delta| matches!(delta, Delta::Finish(FinishReason::ContentFilter)));
+    let remark: fn(String) -> Delta = Delta::Reasoning;
+    let (tell, until) = match () {
+        () if may_be.remark && (calls || pauses) => (remark, deltas.len()),
+        () if may_be.refusal && is_filtered => (Delta::Refusal as _, deltas.len()),
+        () if may_be.remark && choice.before_hosted > 0 => (remark, choice.before_hosted),
+        () => return None,
     };
-    let told = deltas.iter().map(|delta| match delta {
-        Delta::Text(text) => tell(text.clone()),
+    let told = deltas.iter().enumerate().map(|(at, delta)| match delta {
+        Delta::Text(text) if at < until => tell(text.clone()),
         other => other.clone(),
     });
     Some(told.collect())

@@ -74,6 +74,8 @@ struct ChoiceStream {
 #[derive(Default)]
 struct ClientFrame<'f> {
     events: Vec<Event>,
+    /// What is told before it, of frames that waited for it.
+    before: Vec<Event>,
     /// The bytes, as long as nothing that they say is left out.
     verbatim: Option<Verbatim<'f>>,
     /// It is worth opening the reply for.
@@ -255,6 +257,7 @@ impl StreamTranslator {
     fn frame(&mut self, mut frame: Frame<'_>, out: &mut Vec<u8>) -> Result<Vec<Event>, Fault> {
         let mut said = ClientFrame {
             events: std::mem::take(&mut self.events),
+            before: Vec::new(),
             verbatim: frame.verbatim.filter(|_| self.terms.keeps_bytes()),
             has_substance: false,
         };
@@ -308,8 +311,13 @@ impl StreamTranslator {
             Event::Delta { delta, .. } => self.delta(index, delta, said).map_err(Fault::Violation),
             Event::NoCall { fault, .. } => Err(Fault::Violation(no_call(fault, index))),
             Event::Hosted { call, .. } => {
-                let choice = self.choices.get_mut(index);
-                said.has_substance |= choice.is_some_and(|choice| choice.flow.host(&call));
+                if let Some(choice) = self.choices.get_mut(index) {
+                    let remark = choice.doubted.as_mut().and_then(|it| it.before_hosted());
+                    if let Some(text) = remark {
+                        said.before.push(choice.remark(index, text));
+                    }
+                    said.has_substance |= choice.flow.host(&call);
+                }
                 Ok(())
             }
             Event::Caller { .. } if !self.terms.keeps_bytes() => Ok(()),
@@ -380,39 +388,34 @@ impl StreamTranslator {
         let is_end = matches!(delta, Delta::Finish(_));
         let delta = match &mut choice.doubted {
             None => delta,
-            Some(doubted) => {
-                said.verbatim = None;
-                match doubted.step(delta)? {
-                    Told::Nothing => return Ok(()),
-                    Told::Refusal(text, reason) => {
-                        choice.finished = true;
-                        said.has_substance = true;
-                        let told = [Delta::Refusal(text), Delta::Finish(reason)];
-                        let choice = index;
-                        said.events
-                            .extend(told.map(|delta| Event::Delta { choice, delta }));
-                        return Ok(());
-                    }
-                    Told::Remark(text, call) => {
-                        choice.doubted = None;
-                        choice.flow.forget_text();
-                        said.events.push(Event::Reasoning {
-                            choice: index,
-                            text,
-                            is_own: false,
-                        });
-                        call
-                    }
+            Some(doubted) => match doubted.step(delta)? {
+                Told::Nothing => {
+                    said.verbatim = None;
+                    return Ok(());
                 }
-            }
+                Told::Refusal(text, reason) => {
+                    said.verbatim = None;
+                    choice.finished = true;
+                    said.has_substance = true;
+                    let told = [Delta::Refusal(text), Delta::Finish(reason)];
+                    let choice = index;
+                    said.events
+                        .extend(told.map(|delta| Event::Delta { choice, delta }));
+                    return Ok(());
+                }
+                Told::Remark(text, next) => {
+                    said.before.push(choice.remark(index, text));
+                    next
+                }
+            },
         };
         choice.has_spoken |= !is_end;
         let (has_thought, has_spoken) = (choice.has_thought, choice.has_spoken);
-        // A call's framing is repaired, or what it lacked was added.
-        if matches!(delta, Delta::CallStart { .. } | Delta::CallInput { .. }) {
-            said.verbatim = None;
-        }
-        let came = self.terms.reading.is_some().then(|| Came::of(&delta));
+        // A call's framing is repaired, or what it lacked was added, unless it is known to be right.
+        let is_call = matches!(delta, Delta::CallStart { .. } | Delta::CallInput { .. });
+        said.verbatim = (said.verbatim.take()).filter(|it| !is_call || it.tells_calls());
+        let is_told = is_call && said.verbatim.is_some();
+        let came = (is_told || self.terms.reading.is_some()).then(|| Came::of(&delta));
         let deltas = &mut self.deltas;
         deltas.clear();
         let may_be = self.terms.may_be;
@@ -460,9 +463,14 @@ impl StreamTranslator {
         let out = if hold { &mut self.held } else { out };
         let ClientFrame {
             mut events,
+            mut before,
             verbatim,
             ..
         } = said;
+        if !before.is_empty() {
+            self.terms.tell(&mut before);
+            self.writer.write(&mut before, None, out);
+        }
         self.terms.tell(&mut events);
         self.writer.write(&mut events, verbatim.as_ref(), out);
         events.clear();
@@ -510,6 +518,7 @@ impl StreamTranslator {
 enum Came {
     Text(String),
     Finish(FinishReason),
+    Call(Delta),
     Other,
 }
 
@@ -518,6 +527,7 @@ impl Came {
         match delta {
             Delta::Text(text) => Self::Text(text.clone()),
             Delta::Finish(reason) => Self::Finish(reason.clone()),
+            Delta::CallStart { .. } | Delta::CallInput { .. } => Self::Call(delta.clone()),
             _ => Self::Other,
         }
     }
@@ -529,12 +539,24 @@ impl Came {
             (Self::Text(came), []) => came.is_empty(),
             (Self::Text(came), [Delta::Text(text)]) => came == text,
             (Self::Finish(came), [Delta::Finish(reason)]) => came == reason,
+            (Self::Call(came), [told]) => came == told,
             _ => false,
         }
     }
 }
 
 impl ChoiceStream {
+    /// What was taken for an answer was said on the way to one.
+    fn remark(&mut self, index: u32, text: String) -> Event {
+        self.doubted = None;
+        self.flow.forget_text();
+        Event::Reasoning {
+            choice: index,
+            text,
+            is_own: false,
+        }
+    }
+
     /// What is wrong with what was waited for in vain.
     fn unended(&self) -> Option<Violation> {
         let doubted = self.doubted.as_ref().filter(|_| !self.finished)?;

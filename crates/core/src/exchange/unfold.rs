@@ -16,7 +16,9 @@ pub(super) fn unfold(events: Vec<Event>) -> Vec<Vec<Event>> {
                 Event::Usage(_) => usage.push(event),
                 Event::Own { of, fields } => {
                     let mut fields = Arc::unwrap_or_clone(fields);
-                    fields.set("object", raw("chat.completion.chunk"));
+                    if fields.has("object") {
+                        fields.set("object", raw("chat.completion.chunk"));
+                    }
                     if let Some(counts) = fields.remove("usage") {
                         let mut own = fields.clone();
                         own.set("usage", counts);

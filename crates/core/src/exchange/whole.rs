@@ -6,7 +6,7 @@ use super::flow::ChoiceFlow;
 use super::{
     Exchange, Fault, WayBack, context, fold, lesson, no_call, too_few_choices, too_many_choices,
 };
-use crate::dialect::server::Frame;
+use crate::dialect::server::{Frame, Verbatim};
 use crate::ir::{Choice, Delta, Event, Ids, Plan, Repairs, Reply, Violation};
 use crate::verify::Checks;
 use std::collections::HashSet;
@@ -112,12 +112,14 @@ fn translated(
         return Err(Fault::Violation(violation));
     }
     let mut says_all = true;
+    let (mut is_unchanged, mut has_remark) = (true, false);
     for choice in &mut reply.choices {
         let before = ids.clone();
         let mut read = flown(&terms, checks, choice, &mut ids, false);
         if read.is_err()
             && let Some(deltas) = without_answer(choice, terms.may_be)
         {
+            has_remark |= deltas.iter().any(|it| matches!(it, Delta::Reasoning(_)));
             choice.deltas = deltas.into();
             read = flown(&terms, checks, choice, &mut ids, false);
         }
@@ -126,6 +128,7 @@ fn translated(
             if let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again) {
                 ids = again;
                 repairs.join(steps);
+                is_unchanged = false;
                 choice.deltas = deltas.into();
                 continue;
             }
@@ -141,14 +144,18 @@ fn translated(
         };
         let read = read.map_err(|broken| Fault::Violation(telling(broken)))?;
         violation = violation.or_else(|| read.passed.map(telling));
+        is_unchanged &= choice.deltas.as_slice() == read.deltas;
         choice.deltas = read.deltas.into();
         says_all &= !read.is_empty;
         repairs.join(read.repairs);
     }
-    // The framing of calls is repaired wherever there are any.
+    // The framing of calls is repaired wherever there are any, unless it is known to be right.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
     let mut deltas = reply.choices.iter().flat_map(|choice| &choice.deltas);
-    let is_kept = terms.keeps_bytes() && says_all && repairs.is_empty() && !deltas.any(calls);
+    let tells_calls = frame.verbatim.as_ref().is_some_and(Verbatim::tells_calls);
+    let calls_are_told = !deltas.any(calls) || tells_calls && is_unchanged;
+    let is_right = says_all && !has_remark && repairs.is_empty();
+    let is_kept = terms.keeps_bytes() && is_right && calls_are_told;
     let body = match frame.verbatim.filter(|_| is_kept) {
         Some(verbatim) => {
             let bytes = verbatim.as_bytes();

@@ -37,6 +37,8 @@ pub struct Choice {
     pub has_reasoning: bool,
     /// Calls of the server's own tools.
     pub hosted: Vec<HostedCall>,
+    /// How many of `deltas` were said before the last of those.
+    pub before_hosted: usize,
     /// What is to be sent back as it came.
     pub sealed: Vec<Sealed>,
     /// Log probabilities of its text.
@@ -68,6 +70,7 @@ impl Default for Choice {
             reasoning: String::new(),
             has_reasoning: false,
             hosted: Vec::new(),
+            before_hosted: 0,
             sealed: Vec::new(),
             logprobs: Vec::new(),
         }
@@ -135,7 +138,10 @@ impl Choice {
                     self.reasoning.push_str(&text);
                 }
             }
-            Event::Hosted { call, .. } => self.hosted.push(call),
+            Event::Hosted { call, .. } => {
+                self.hosted.push(call);
+                self.before_hosted = self.deltas.len();
+            }
             Event::Aside { .. } => {}
             Event::Sealed { sealed, .. } => self.sealed.push(sealed),
             Event::Logprobs { tokens, .. } => self.logprobs.extend(tokens),
@@ -150,7 +156,8 @@ impl Choice {
 
     /// Texts that follow each other are one.
     fn delta(&mut self, delta: Delta) {
-        match (self.deltas.last_mut(), delta) {
+        let said = &mut self.deltas[self.before_hosted..];
+        match (said.last_mut(), delta) {
             (Some(Delta::Text(text)), Delta::Text(more))
             | (Some(Delta::Refusal(text)), Delta::Refusal(more))
             | (Some(Delta::Reasoning(text)), Delta::Reasoning(more)) => text.push_str(&more),

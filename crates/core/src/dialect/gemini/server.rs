@@ -2,6 +2,7 @@
 //! `generationConfig`, calls without fragments, streams of whole replies.
 
 mod editor;
+mod own;
 mod plain;
 mod reply;
 
@@ -48,6 +49,11 @@ impl Server for GeminiServer {
         self::ask(ask).map(Written::of)
     }
 
+    /// Searches, code and what else its servers run ([`Event::Hosted`]).
+    fn hosts_tools(&self) -> bool {
+        true
+    }
+
     /// The whole request, which names its model there once more.
     fn counted(&self, path: &str, mut body: Fields) -> Fields {
         let resource = path.rsplit_once(':').map_or(path, |(resource, _)| resource);
@@ -61,16 +67,17 @@ impl Server for GeminiServer {
     fn read<'b>(
         &self,
         body: &'b [u8],
-        _about: &About,
+        about: &About,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Verbatim<'b>>, ReplyFault> {
         let read = mended(body);
-        let is_told = whole(&read, sink).ok_or(ReplyFault::NotAReply)?;
-        Ok((is_told && plain::is_plain(&read)).then(|| Verbatim::of(read)))
+        let is_told = whole(&read, about.is_translated, sink).ok_or(ReplyFault::NotAReply)?;
+        let is_plain = is_told && !sink.is_rewritten() && plain::is_plain(&read);
+        Ok(is_plain.then(|| Verbatim::of(read).telling_calls()))
     }
 
-    fn reader(&self, _about: About) -> Box<dyn Reader> {
-        Box::new(ReplyReader::default())
+    fn reader(&self, about: About) -> Box<dyn Reader> {
+        Box::new(ReplyReader(Stream::new(about.is_translated)))
     }
 }
 
@@ -88,7 +95,7 @@ impl Reader for ReplyReader {
             sink.garbage();
             return None;
         }
-        plain::is_plain(&data).then(|| Verbatim::of(data))
+        plain::is_plain(&data).then(|| Verbatim::of(data).telling_calls())
     }
 
     fn end(&mut self, sink: &mut Sink<'_>) {

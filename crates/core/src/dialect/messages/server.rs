@@ -54,6 +54,10 @@ impl Server for MessagesServer {
         true
     }
 
+    fn hosts_tools(&self) -> bool {
+        true
+    }
+
     fn editor(&self) -> Option<&'static dyn Editor> {
         Some(&MessagesEditor)
     }

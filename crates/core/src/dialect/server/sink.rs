@@ -220,6 +220,29 @@ impl<'s> Sink<'s> {
         );
     }
 
+    /// A function's call as a whole, on a wire that has no pieces of calls: it stands there as it is told, unless an id that was
+    /// given to a call before is another here.
+    pub(in crate::dialect) fn whole_call(&mut self, choice: u32, piece: CallPiece) {
+        let (id, text) = (piece.id.clone(), piece.text.clone());
+        let was_rewritten = self.is_rewritten;
+        let from = self.events.len();
+        self.piece(choice, piece);
+        let is_told = match &self.events[from..] {
+            [
+                Event::Delta {
+                    delta: Delta::CallStart { id: told, .. },
+                    ..
+                },
+                Event::Delta {
+                    delta: Delta::CallInput { text: input, .. },
+                    ..
+                },
+            ] => id.is_none_or(|id| id == *told) && text.as_ref() == Some(input),
+            _ => false,
+        };
+        self.is_rewritten = was_rewritten || !is_told;
+    }
+
     /// The choice ends.
     pub fn finish(&mut self, choice: u32, reason: FinishReason) {
         let calls = self.calls.entry(choice).or_default();

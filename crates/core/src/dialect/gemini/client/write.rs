@@ -15,13 +15,21 @@ use crate::json::on_one_line;
 use crate::sse;
 use parts::{Open, Part};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 #[derive(Serialize)]
-struct Content<'p> {
-    parts: &'p [Part],
+struct Content<T> {
+    parts: T,
     role: &'static str,
+}
+
+/// Parts of the server's own that no event tells, as they came.
+fn kept(choice: &Choice) -> Vec<Box<RawValue>> {
+    let parts = choice.message.raw("parts");
+    let parts = parts.and_then(|parts| serde_json::from_str(parts).ok());
+    parts.unwrap_or_default()
 }
 
 /// The word for a finish. A call ends with STOP too.
@@ -53,10 +61,24 @@ impl End {
     }
 }
 
-fn candidate(index: u32, parts: &[Part], end: Option<&End>, own: &Fields) -> Fields {
+fn candidate(
+    index: u32,
+    kept: Vec<Box<RawValue>>,
+    parts: &[Part],
+    end: Option<&End>,
+    own: &Fields,
+) -> Fields {
     let mut out = Fields::default();
     let role = "model";
-    out.set("content", raw(&Content { parts, role }));
+    let content = match kept.is_empty() {
+        true => raw(&Content { parts, role }),
+        false => {
+            let parts = parts.iter().filter(|part| !part.is_empty());
+            let parts: Vec<_> = kept.into_iter().chain(parts.map(raw)).collect();
+            raw(&Content { parts, role })
+        }
+    };
+    out.set("content", content);
     if let Some(word) = end.and_then(End::word) {
         out.set("finishReason", raw(word));
     }
@@ -99,11 +121,11 @@ fn reply(
     let mut out = Fields::default();
     out.set("candidates", raw(candidates));
     for (name, value) in &own.0 {
-        if !out.has(name) && name != "usageMetadata" {
+        if !out.has(name) {
             out.set(name, value.clone());
         }
     }
-    if let Some(usage) = usage {
+    if let Some(usage) = usage.filter(|_| !out.has("usageMetadata")) {
         out.set("usageMetadata", raw(&usage));
     }
     let model = start.model.as_deref().unwrap_or(&terms.model);
@@ -131,7 +153,7 @@ pub(super) fn whole(terms: &Terms, source: &Reply) -> Vec<u8> {
         } else {
             parts
         };
-        let mut written = candidate(choice.index, &parts, Some(&end), &choice.own);
+        let mut written = candidate(choice.index, kept(choice), &parts, Some(&end), &choice.own);
         tell_logprobs(choice, &mut written);
         candidates.push(written);
     }
@@ -152,6 +174,8 @@ pub(super) struct ReplyWriter {
     frames: Frames,
     start: Start,
     usage: Option<Usage>,
+    /// The same in the words of a server of this wire, which has more.
+    own_usage: Option<Box<RawValue>>,
     open: BTreeMap<u32, Open>,
     ends: BTreeMap<u32, End>,
     has_begun: bool,
@@ -164,6 +188,7 @@ impl ReplyWriter {
             frames,
             start: Start::default(),
             usage: None,
+            own_usage: None,
             open: BTreeMap::new(),
             ends: BTreeMap::new(),
             has_begun: false,
@@ -198,10 +223,12 @@ impl ReplyWriter {
             known.reason = end.reason.or(known.reason.take());
             known.refusal.push_str(&end.refusal);
         }
-        if parts.is_empty() && choice.logprobs.is_empty() && choice.own.0.is_empty() {
+        let kept = kept(choice);
+        let is_silent = parts.is_empty() && kept.is_empty();
+        if is_silent && choice.logprobs.is_empty() && choice.own.0.is_empty() {
             return None;
         }
-        let mut written = candidate(choice.index, &parts, None, &choice.own);
+        let mut written = candidate(choice.index, kept, &parts, None, &choice.own);
         tell_logprobs(choice, &mut written);
         Some(written)
     }
@@ -226,6 +253,8 @@ impl Writer for ReplyWriter {
         let mut frame = Reply::fold(events.drain(..));
         self.start.update(std::mem::take(&mut frame.start));
         self.usage = frame.usage.or(self.usage.take());
+        let usage = frame.own.0.get("usageMetadata").cloned();
+        self.own_usage = usage.or(self.own_usage.take());
         let choices = frame.choices.iter();
         let candidates: Vec<Fields> = choices.filter_map(|choice| self.said(choice)).collect();
         if !candidates.is_empty() {
@@ -245,7 +274,8 @@ impl Writer for ReplyWriter {
             } else {
                 &end.parts[..]
             };
-            candidates.push(candidate(*index, parts, Some(end), &Fields::default()));
+            let own = Fields::default();
+            candidates.push(candidate(*index, Vec::new(), parts, Some(end), &own));
         }
         // A comment would be taken for data by Google's clients.
         if let Some(note) = note {
@@ -259,7 +289,10 @@ impl Writer for ReplyWriter {
             }
         }
         if !candidates.is_empty() || self.usage.is_some() {
-            let own = Fields::default();
+            let mut own = Fields::default();
+            if let Some(usage) = self.own_usage.take() {
+                own.set("usageMetadata", usage);
+            }
             let usage = Some(self.counted());
             let data = reply(&self.terms, &self.start, &candidates, usage, &own);
             self.frame(&data, out);

@@ -6,7 +6,7 @@ use crate::ir::Fields;
 use serde_json::value::RawValue;
 
 /// What stands in a candidate's content and is read.
-const READ: [&str; 12] = [
+const READ: [&str; 13] = [
     "candidates",
     "content",
     "finishReason",
@@ -17,6 +17,7 @@ const READ: [&str; 12] = [
     "thought",
     "thoughtSignature",
     "functionCall",
+    "args",
     "usageMetadata",
     "error",
 ];
@@ -79,7 +80,12 @@ fn reply(json: &[u8]) -> Option<()> {
         for part in list(&content, "parts")? {
             let part = fields(part.get().as_bytes())?;
             if let Some(call) = part.raw("functionCall") {
-                fields(call.as_bytes())?;
+                let call = fields(call.as_bytes())?;
+                // What comes in pieces, on Vertex, is read no further than its name.
+                let is_read = |name: &String| matches!(name.as_str(), "id" | "name" | "args");
+                if !call.0.keys().all(is_read) {
+                    return None;
+                }
             }
         }
     }

@@ -1,9 +1,12 @@
 //! A `generateContent` reply, whole or as a stream of such.
 
 use super::super::signed_id;
+use super::own;
+use crate::dialect::server::calls::CallPiece;
 use crate::dialect::server::{Pieces, Sink};
-use crate::ir::{FinishReason, Sealed, Usage};
+use crate::ir::{CallKind, FinishReason, HostedCall, Sealed, Usage};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -54,6 +57,25 @@ struct PartWire {
     thought: Option<bool>,
     thought_signature: Option<String>,
     function_call: Option<CallWire>,
+    /// A tool of the server's own is used; what came of it stands in a part behind.
+    executable_code: Option<IgnoredAny>,
+    tool_call: Option<IgnoredAny>,
+    code_execution_result: Option<IgnoredAny>,
+    tool_response: Option<IgnoredAny>,
+    inline_data: Option<IgnoredAny>,
+    file_data: Option<IgnoredAny>,
+}
+
+impl PartWire {
+    fn uses_tool(&self) -> bool {
+        self.executable_code.is_some() || self.tool_call.is_some()
+    }
+
+    /// Whether it is of something that no event tells: its signature goes where it goes.
+    fn is_own(&self) -> bool {
+        let came = self.code_execution_result.is_some() || self.tool_response.is_some();
+        self.uses_tool() || came || self.inline_data.is_some() || self.file_data.is_some()
+    }
 }
 
 #[derive(Deserialize)]
@@ -102,14 +124,14 @@ fn finish(reason: &str, calls: u32) -> Option<FinishReason> {
 }
 
 /// A whole reply is a stream of one. Says whether it tells how each candidate ended.
-pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
+pub(super) fn whole(body: &[u8], is_translated: bool, sink: &mut Sink<'_>) -> Option<bool> {
     // Some errors come as a list of one.
     let body = body.trim_ascii();
     let body = body
         .strip_prefix(b"[")
         .and_then(|inner| inner.strip_suffix(b"]"))
         .unwrap_or(body);
-    let mut stream = Stream::default();
+    let mut stream = Stream::new(is_translated);
     stream.piece(body, sink)?;
     if !sink.has_end() && stream.candidates.is_empty() {
         return None;
@@ -127,6 +149,8 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
 /// One reply in parts.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
+    /// What only this wire says is told to nobody.
+    is_translated: bool,
     candidates: BTreeMap<u32, Candidate>,
 }
 
@@ -154,6 +178,9 @@ impl Pieces for Stream {
         let blocked = reply
             .prompt_feedback
             .and_then(|feedback| feedback.block_reason);
+        if !self.is_translated {
+            own::tell(data, sink)?;
+        }
         for (place, candidate) in reply.candidates.unwrap_or_default().into_iter().enumerate() {
             let place = u32::try_from(place).ok()?;
             self.candidate(candidate.index.unwrap_or(place), candidate, sink);
@@ -176,6 +203,13 @@ impl Pieces for Stream {
 }
 
 impl Stream {
+    pub(super) fn new(is_translated: bool) -> Self {
+        Self {
+            is_translated,
+            candidates: BTreeMap::new(),
+        }
+    }
+
     fn candidate(&mut self, choice: u32, wire: CandidateWire, sink: &mut Sink<'_>) {
         let is_over = (self.candidates.get(&choice)).is_some_and(|known| known.is_over);
         if is_over && wire.finish_reason.is_some() {
@@ -204,6 +238,12 @@ impl Stream {
     }
 
     fn part(&mut self, choice: u32, part: PartWire, sink: &mut Sink<'_>) {
+        if part.uses_tool() {
+            sink.hosted(choice, HostedCall::ByServer);
+        }
+        if part.is_own() {
+            return;
+        }
         let signature = part.thought_signature.filter(|it| !it.is_empty());
         if let Some(function) = part.function_call {
             let candidate = self.candidates.entry(choice).or_default();
@@ -217,10 +257,19 @@ impl Stream {
                     Some(signed_id(&id, &signature))
                 }
             };
-            sink.call(choice, call, id, function.name);
             let args = function.args.filter(|args| args.get() != "null");
+            if args.is_none() {
+                sink.rewrite();
+            }
             let text = args.map_or_else(|| "{}".to_owned(), |args| args.get().to_owned());
-            sink.arguments(choice, call, text);
+            let piece = CallPiece {
+                index: call,
+                id,
+                name: Some(function.name).filter(|name| !name.is_empty()),
+                text: Some(text),
+                kind: Some(CallKind::Function),
+            };
+            sink.whole_call(choice, piece);
             return;
         }
         match part.thought {

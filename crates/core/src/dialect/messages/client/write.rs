@@ -5,9 +5,10 @@
 //! `message_delta`, an `id` on each call, and a signature on each thought, without which it is not sent back.
 
 mod events;
+mod own;
 
 use crate::dialect::client::{Terms, is_readable};
-use crate::ir::{Choice, Delta, Fields, FinishReason, Reply, Sealed, Start, Usage, raw_string};
+use crate::ir::{Choice, Delta, FinishReason, Reply, Sealed, Start, Usage, raw_string};
 use crate::sse;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -161,9 +162,9 @@ fn is_end(word: &str) -> bool {
 pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
     if let [choice] = reply.choices.as_slice()
         && terms.keeps_bytes
-        && is_own(choice, &reply.own)
+        && let Some(message) = own::message(terms, choice, &reply.own)
     {
-        return reply.own.to_json();
+        return message;
     }
     let mut message = Message::begun(terms, &reply.start, reply.usage.unwrap_or_default());
     message.stop_reason = Some("end_turn");
@@ -173,45 +174,6 @@ pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
         (message.stop_reason, message.stop_sequence) = reason(choice);
     }
     serde_json::to_vec(&message).unwrap_or_default()
-}
-
-/// Whether a message of the server's says what was verified: the same text, and the same calls.
-fn is_own(choice: &Choice, own: &Fields) -> bool {
-    #[derive(Deserialize)]
-    struct Known {
-        r#type: String,
-        text: Option<String>,
-        id: Option<String>,
-        name: Option<String>,
-        input: Option<Box<RawValue>>,
-    }
-    let content = own.raw("content");
-    let Some(known) = content.and_then(|raw| serde_json::from_str::<Vec<Known>>(raw).ok()) else {
-        return false;
-    };
-    let (mut text, mut calls) = (String::new(), Vec::new());
-    for block in known {
-        match block.r#type.as_str() {
-            "text" => text.push_str(&block.text.unwrap_or_default()),
-            "tool_use" => {
-                let input = block.input.map(|input| input.get().to_owned());
-                calls.push((block.id, block.name, input));
-            }
-            _ => {}
-        }
-    }
-    let (mut verified, mut called) = (String::new(), Vec::new());
-    for delta in &choice.deltas {
-        match delta {
-            Delta::Text(text) => verified.push_str(text),
-            Delta::CallStart { call, id, name, .. } => {
-                let input = input(choice, *call).get().to_owned();
-                called.push((Some(id.clone()), Some(name.clone()), Some(input)));
-            }
-            _ => {}
-        }
-    }
-    (text, calls) == (verified, called)
 }
 
 fn reason(choice: &Choice) -> (Option<&str>, Option<&str>) {

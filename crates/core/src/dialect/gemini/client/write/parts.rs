@@ -44,6 +44,11 @@ impl Part {
         !self.thought && self.text.as_deref().is_some_and(|text| !text.is_empty())
     }
 
+    /// Whether it says nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.as_deref() == Some("") && self.thought_signature.is_none()
+    }
+
     /// What Gemini says where there is nothing to say.
     pub(super) fn empty() -> Self {
         Self::text(String::new(), false)
@@ -227,7 +232,7 @@ fn signed(signature: String) -> Part {
 pub(super) fn joined(parts: Vec<Part>) -> Vec<Part> {
     let mut out: Vec<Part> = Vec::with_capacity(parts.len());
     for part in parts {
-        if part.text.as_deref() == Some("") && part.thought_signature.is_none() {
+        if part.is_empty() {
             continue;
         }
         match (out.last_mut(), part.text.as_deref()) {

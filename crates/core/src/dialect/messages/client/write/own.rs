@@ -1,0 +1,127 @@
+//! A message of an Anthropic server's own, with no more of it told anew than was changed on its way: blocks stand in it of which
+//! nobody else knows, and the client has to send them back.
+
+use super::{Block, input};
+use crate::dialect::client::Terms;
+use crate::ir::{Choice, Delta, Fields, raw};
+use serde_json::value::RawValue;
+
+/// What was verified, in its order.
+struct Told {
+    /// What is said on the way to the answer, which clients are told as thoughts.
+    remark: String,
+    /// The answer, or a refusal.
+    text: String,
+    /// Each with its id and its name.
+    calls: Vec<(String, String, Box<RawValue>)>,
+}
+
+impl Told {
+    fn of(choice: &Choice) -> Self {
+        let (mut remark, mut text, mut calls) = (String::new(), String::new(), Vec::new());
+        for delta in &choice.deltas {
+            match delta {
+                Delta::Text(more) | Delta::Refusal(more) => text.push_str(more),
+                Delta::Reasoning(more) => remark.push_str(more),
+                Delta::CallStart { call, id, name, .. } => {
+                    calls.push((id.clone(), name.clone(), input(choice, *call)));
+                }
+                Delta::CallInput { .. } | Delta::Finish(_) => {}
+            }
+        }
+        Self {
+            remark,
+            text,
+            calls,
+        }
+    }
+}
+
+fn string(block: &Fields, name: &str) -> Option<String> {
+    serde_json::from_str(block.raw(name)?).ok()
+}
+
+/// The message that says what was verified; `None` where it cannot be told within the server's own.
+pub(super) fn message(terms: &Terms, choice: &Choice, own: &Fields) -> Option<Vec<u8>> {
+    let told = Told::of(choice);
+    let mut content: Vec<Box<RawValue>> = serde_json::from_str(own.raw("content")?).ok()?;
+    let mut texts = Vec::new();
+    let mut calls = told.calls.iter();
+    let mut is_changed = false;
+    for (at, written) in content.iter_mut().enumerate() {
+        let mut block: Fields = serde_json::from_str(written.get()).ok()?;
+        match string(&block, "type")?.as_str() {
+            "text" => texts.push((at, string(&block, "text").unwrap_or_default())),
+            "tool_use" => {
+                let (id, name, input) = calls.next()?;
+                let is_it = |field, word: &str| string(&block, field).as_deref() == Some(word);
+                if !is_it("id", id) || !is_it("name", name) {
+                    return None;
+                }
+                if block.raw("input") != Some(input.get()) {
+                    block.set("input", input.clone());
+                    *written = raw(&block);
+                    is_changed = true;
+                }
+            }
+            _ => {}
+        }
+    }
+    if calls.next().is_some() {
+        return None;
+    }
+    let said: String = texts.iter().map(|(_, text)| text.as_str()).collect();
+    if said != told.text {
+        is_changed = true;
+        retell(&mut content, &texts, &told, terms)?;
+    }
+    if !is_changed {
+        return Some(own.to_json());
+    }
+    let mut message = own.clone();
+    message.set("content", raw(&content));
+    Some(message.to_json())
+}
+
+/// The same texts, of which the first are remarks; or one text that was mended.
+fn retell(
+    content: &mut Vec<Box<RawValue>>,
+    texts: &[(usize, String)],
+    told: &Told,
+    terms: &Terms,
+) -> Option<()> {
+    let says = |text: &(usize, String)| !text.1.is_empty();
+    let mut spoken = texts.iter().filter(|text| says(text));
+    if told.remark.is_empty() {
+        let (at, _) = spoken.next().filter(|_| spoken.next().is_none())?;
+        let mut block: Fields = serde_json::from_str(content[*at].get()).ok()?;
+        block.set("text", raw(&told.text));
+        content[*at] = raw(&block);
+        return Some(());
+    }
+    let mut remark = told.remark.as_str();
+    let mut rest = told.text.as_str();
+    for (at, text) in texts {
+        if remark.is_empty() {
+            rest = rest.strip_prefix(text.as_str())?;
+            continue;
+        }
+        remark = remark.strip_prefix(text.as_str())?;
+        content[*at] = raw(&Block::Thinking {
+            thinking: text.clone(),
+            signature: terms.seal.sign(text),
+        });
+    }
+    // A thought that says nothing, and an empty text, Anthropic does not take back.
+    let mut at = 0;
+    let is_empty = |at| {
+        texts
+            .iter()
+            .any(|(place, text)| *place == at && text.is_empty())
+    };
+    content.retain(|_| {
+        at += 1;
+        !is_empty(at - 1)
+    });
+    (remark.is_empty() && rest.is_empty()).then_some(())
+}
