@@ -214,6 +214,42 @@ fn formats_that_strict_mode_does_not_know_are_left_to_the_proxy() {
 }
 
 #[test]
+fn a_keyword_that_a_strict_tool_goes_without_is_told_to_the_model_in_words() {
+    let with = |server: &str, property: &Value| {
+        let function = json!({"name": "f", "strict": true, "parameters": strict(property)});
+        let body = chat(&json!({"tools": [{"type": "function", "function": function}]}));
+        let exchange = planned(CHAT, &body, &rule(server));
+        let told = sent(&body, &exchange)["tools"][0]["function"]["parameters"].clone();
+        (told["properties"]["a"].clone(), exchange.losses.len())
+    };
+    let words = "{uniqueItems: true}";
+    let list = |more: Value| {
+        let mut list = json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true});
+        list.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        list
+    };
+    for server in ["openai", "vllm@0.32.0"] {
+        let (told, losses) = with(server, &list(json!({})));
+        assert_eq!(
+            (&told["description"], losses),
+            (&json!(words), 1),
+            "{server}"
+        );
+        let (told, _) = with(server, &list(json!({"description": "Their names. "})));
+        assert_eq!(
+            told["description"],
+            format!("Their names. \n\n{words}"),
+            "{server}"
+        );
+        assert!(told.get("uniqueItems").is_none(), "{server}: {told}");
+        let (told, losses) = with(server, &json!({"type": "string", "minLength": 2}));
+        assert_eq!((told.get("description"), losses), (None, 0), "{server}");
+    }
+}
+
+#[test]
 fn strict_tools_are_held_to_the_strict_subset_and_others_are_hints() {
     let all_of = json!({"allOf": [{"type": "string"}, {"minLength": 2}]});
     let tools = |is_strict: bool| {

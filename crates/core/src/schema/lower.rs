@@ -41,6 +41,7 @@ pub use beside::has_object_without;
 pub(super) use formats::asserts;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+pub use told::described;
 
 /// How much one schema may grow by lowering, in values copied. Pushing keywords into branches
 /// multiplies: what would cost more stays as it is, with a loss.

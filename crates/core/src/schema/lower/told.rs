@@ -40,12 +40,8 @@ const TOLD: [&str; 28] = [
     "uniqueItems",
 ];
 
-/// The lowered schema with descriptions of what it lost of the stated one.
-pub(super) fn described<'s>(
-    lowered: Cow<'s, Value>,
-    stated: &Value,
-    losses: &[Unkept],
-) -> Cow<'s, Value> {
+/// The lowered schema with descriptions of what it lost of the stated one, where it does not have them yet.
+pub fn described<'s>(lowered: Cow<'s, Value>, stated: &Value, losses: &[Unkept]) -> Cow<'s, Value> {
     let mut places: Vec<(&str, Vec<String>)> = Vec::new();
     for loss in losses.iter().filter(|loss| loss.why != Why::Narrower) {
         let Some((place, _)) = loss.pointer.rsplit_once('/') else {
@@ -77,6 +73,9 @@ pub(super) fn described<'s>(
         if let Some(map) = target {
             let mut all = format!("{{{}}}", texts.join(", "));
             if let Some(Value::String(known)) = map.get("description") {
+                if known.ends_with(&all) {
+                    continue;
+                }
                 all = format!("{known}\n\n{all}");
             }
             map.insert("description".to_owned(), Value::String(all));
