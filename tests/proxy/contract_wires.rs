@@ -263,6 +263,86 @@ async fn a_client_may_choose_its_own_version_of_anthropics_wire() {
 }
 
 #[tokio::test]
+async fn an_untouched_stream_of_any_wire_that_just_stops_ends_with_an_error() {
+    let events = |data: &[&str]| data.iter().map(|it| format!("data: {it}\n\n")).collect();
+    let lines = |data: &[&str]| data.iter().map(|it| format!("{it}\n")).collect();
+    let hi = r#"[{"role":"user","content":"hi"}]"#;
+    let stated = |more: &str| format!(r#"{{"model":"m","stream":true,{more}}}"#);
+    let said = "\\\"stop_reason\\\":\\\"x\\\"";
+    let cases: [(&str, &str, String, String, String); 4] = [
+        (
+            "anthropic",
+            "/v1/messages",
+            stated(&format!(r#""max_tokens":9,"messages":{hi}"#)),
+            events(&[
+                r#"{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"stop_reason":null,"usage":{}}}"#,
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+                &format!(
+                    r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{said}"}}}}"#
+                ),
+            ]),
+            events(&[
+                r#"{"type":"content_block_stop","index":0}"#,
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}"#,
+                r#"{"type": "message_stop"}"#,
+            ]),
+        ),
+        (
+            "gemini",
+            "/v1beta/models/m:streamGenerateContent?alt=sse",
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#.to_owned(),
+            events(&[r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"index":0}]}"#]),
+            events(&[
+                r#"{"candidates":[{"content":{"parts":[]},"finishReason": "STOP","index":0}]}"#,
+            ]),
+        ),
+        (
+            "openai",
+            "/v1/responses",
+            stated(r#""input":"hi""#),
+            events(&[
+                r#"{"type":"response.created","response":{"id":"r","status":"in_progress","error":null}}"#,
+            ]),
+            events(&[
+                r#"{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}"#,
+            ]),
+        ),
+        (
+            "ollama-native",
+            "/api/chat",
+            stated(&format!(r#""messages":{hi}"#)),
+            lines(&[r#"{"model":"m","message":{"role":"assistant","content":"a"},"done":false}"#]),
+            lines(&[r#"{"model":"m","message":{"role":"assistant","content":""},"done": true}"#]),
+        ),
+    ];
+    for (dialect, path, body, begun, rest) in cases {
+        for (sent, is_cut) in [(begun.clone() + &rest, false), (begun, true)] {
+            let said = sent.clone();
+            let kind = match dialect {
+                "ollama-native" => "content-type: application/x-ndjson\r\n",
+                _ => "content-type: text/event-stream\r\n",
+            };
+            let server = Asked::of(dialect);
+            let (_upstream, proxy) = server
+                .start(move |_got| vec![head(kind), chunk(&said), end()])
+                .await;
+            let text = format!(
+                "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let told = proxy.send(text).await.reply().await.text();
+            assert!(told.starts_with(&sent), "{dialect}: {told}");
+            assert_eq!(told.len() > sent.len(), is_cut, "{dialect}: {told}");
+            assert_eq!(
+                told.contains("closed the connection"),
+                is_cut,
+                "{dialect}: {told}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn gemini_is_asked_below_its_own_path_with_the_clients_query() {
     let part = r#"{"functionCall":{"name":"f","args":{"city":"Bonn"}}}"#;
     let event = format!(

@@ -98,7 +98,7 @@ impl Ending {
         }
         match client.last_words(events) {
             Some(LastWords::Answer) => Self::Said,
-            Some(LastWords::Error) => Self::Marked,
+            Some(LastWords::End | LastWords::Error) => Self::Marked,
             None => Self::Open,
         }
     }

@@ -216,6 +216,29 @@ fn what_is_said_before_a_tool_of_its_own_runs_is_no_answer() {
     assert_eq!(answers(&parts), r#"{"n": 1}"#, "{told}");
     assert_eq!(told.matches("executableCode").count(), 1, "{told}");
     assert!(told.contains("Let me compute that."), "{told}");
+    // Nothing is told behind the end: clients take a chunk without candidates for a turn that failed.
+    assert_eq!(told.matches("\"candidates\":[{").count(), 3, "{told}");
+    // What stands between texts stays there, and each signature at its part.
+    let signed = r#"{"text":"Let me see.","thoughtSignature":"c2ln"}"#;
+    let all = frame(&format!(r#"{signed},{run},{{"text":"{{\"n\": 1}}"}}"#), end);
+    let told: Value = serde_json::from_str(&reply(&exchange, &all).unwrap()).unwrap();
+    let parts = told["candidates"][0]["content"]["parts"]
+        .as_array()
+        .unwrap();
+    assert_eq!(
+        (&parts[0]["thought"], &parts[0]["thoughtSignature"]),
+        (&json!(true), &json!("c2ln"))
+    );
+    assert!(
+        parts[1].get("executableCode").is_some() && parts[2].get("codeExecutionResult").is_some()
+    );
+    assert_eq!(parts[3], json!({"text": "{\"n\": 1}"}));
+    let told = streamed(&stream, format!("data: {all}\n\n").as_bytes(), 9).unwrap();
+    let at = |word: &str| told.find(word).unwrap();
+    assert!(
+        at("Let me see.") < at("executableCode") && at("OUTCOME_OK") < at("{\\\"n"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -186,10 +186,24 @@ pub trait Client: fmt::Debug + Send + Sync {
 /// What a stream says at its end, before its mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastWords {
-    /// An answer is whole.
+    /// An answer is whole; the mark of the end follows.
     Answer,
+    /// All is said, and nothing follows.
+    End,
     /// There is an error in its place.
     Error,
+}
+
+/// Whether a member of this name stands in whole events, with a value that begins so. Within a text a quote is escaped, so that it is
+/// none of those.
+#[must_use]
+pub fn states(events: &[u8], name: &str, value: &str) -> bool {
+    let quoted = format!("\"{name}\"");
+    memchr::memmem::find_iter(events, quoted.as_bytes()).any(|at| {
+        let behind = events.get(at + quoted.len()..).unwrap_or_default();
+        let behind = behind.trim_ascii_start().strip_prefix(b":");
+        behind.is_some_and(|it| it.trim_ascii_start().starts_with(value.as_bytes()))
+    })
 }
 
 /// An error that names the limit of a reply by a server's word, with the client's own. Chat's clients know both words.

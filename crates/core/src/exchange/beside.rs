@@ -39,7 +39,7 @@ pub(super) enum Told {
     Nothing,
     /// A refusal, which is over.
     Refusal(String, FinishReason),
-    /// A remark; the call that tells so is still to be read, or the pause.
+    /// A remark; the call that tells so is still to be read, or the end of a turn that has called or pauses.
     Remark(String, Delta),
 }
 
@@ -64,20 +64,25 @@ impl Doubted {
     ///
     /// # Errors
     /// It is an answer: what was broken.
-    pub(super) fn step(&mut self, delta: Delta) -> Result<Told, Violation> {
+    pub(super) fn step(&mut self, delta: Delta, has_called: bool) -> Result<Told, Violation> {
+        let ends = |reason: &FinishReason| has_called || matches!(reason, FinishReason::Paused(_));
         match delta {
             Delta::Text(more) if self.text.len() + more.len() <= MAX_BYTES => {
                 self.text.push_str(&more);
                 Ok(Told::Nothing)
             }
-            Delta::Finish(reason @ FinishReason::ContentFilter) if self.may_be.refusal => {
+            Delta::Finish(reason @ FinishReason::ContentFilter)
+                if self.may_be.refusal && !has_called =>
+            {
                 Ok(Told::Refusal(std::mem::take(&mut self.text), reason))
             }
-            next @ (Delta::CallStart { .. } | Delta::Finish(FinishReason::Paused(_)))
-                if self.may_be.remark =>
-            {
-                Ok(Told::Remark(std::mem::take(&mut self.text), next))
+            call @ Delta::CallStart { .. } if self.may_be.remark => {
+                Ok(Told::Remark(std::mem::take(&mut self.text), call))
             }
+            Delta::Finish(reason) if self.may_be.remark && ends(&reason) => Ok(Told::Remark(
+                std::mem::take(&mut self.text),
+                Delta::Finish(reason),
+            )),
             _ => Err(self.violation.clone()),
         }
     }
@@ -103,7 +108,7 @@ pub(super) fn without_answer(choice: &Choice, may_be: Beside) -> Option<Vec<Delt
     let remark: fn(String) -> Delta = Delta::Reasoning;
     let (tell, until) = match () {
         () if may_be.remark && (calls || pauses) => (remark, deltas.len()),
-        () if may_be.refusal && is_filtered => (Delta::Refusal as _, deltas.len()),
+        () if may_be.refusal && is_filtered && !calls => (Delta::Refusal as _, deltas.len()),
         () if may_be.remark && choice.before_hosted > 0 => (remark, choice.before_hosted),
         () => return None,
     };

@@ -64,8 +64,12 @@ struct ChoiceStream {
     has_thought: bool,
     /// It has something else.
     has_spoken: bool,
-    /// Some of it was good, and may have gone out.
+    /// Some of its text was good, and may have gone out.
     has_answered: bool,
+    /// It has called.
+    has_called: bool,
+    /// Blanks that may stand before an answer, or beside a call.
+    blanks: String,
     /// What is wrong, or no answer.
     doubted: Option<Box<Doubted>>,
 }
@@ -80,6 +84,16 @@ struct ClientFrame<'f> {
     verbatim: Option<Verbatim<'f>>,
     /// It is worth opening the reply for.
     has_substance: bool,
+}
+
+impl ClientFrame<'_> {
+    /// Tells what earlier frames said, in front of one that goes out as it is.
+    fn tell(&mut self, event: Event) {
+        match self.verbatim {
+            Some(_) => self.before.push(event),
+            None => self.events.push(event),
+        }
+    }
 }
 
 impl StreamTranslator {
@@ -314,7 +328,7 @@ impl StreamTranslator {
                 if let Some(choice) = self.choices.get_mut(index) {
                     let remark = choice.doubted.as_mut().and_then(|it| it.before_hosted());
                     if let Some(text) = remark {
-                        said.before.push(choice.remark(index, text));
+                        said.tell(choice.remark(index, text));
                     }
                     said.has_substance |= choice.flow.host(&call);
                 }
@@ -365,6 +379,8 @@ impl StreamTranslator {
             has_thought: false,
             has_spoken: false,
             has_answered: false,
+            has_called: false,
+            blanks: String::new(),
             doubted: None,
         });
         Ok(())
@@ -385,30 +401,56 @@ impl StreamTranslator {
             said.verbatim = None;
             return choice.after_end(index, &delta);
         }
-        let is_end = matches!(delta, Delta::Finish(_));
         let delta = match &mut choice.doubted {
             None => delta,
-            Some(doubted) => match doubted.step(delta)? {
+            Some(doubted) => match doubted.step(delta, choice.has_called)? {
                 Told::Nothing => {
                     said.verbatim = None;
                     return Ok(());
                 }
                 Told::Refusal(text, reason) => {
-                    said.verbatim = None;
                     choice.finished = true;
                     said.has_substance = true;
-                    let told = [Delta::Refusal(text), Delta::Finish(reason)];
-                    let choice = index;
-                    said.events
-                        .extend(told.map(|delta| Event::Delta { choice, delta }));
+                    let event = |delta| Event::Delta {
+                        choice: index,
+                        delta,
+                    };
+                    said.tell(event(Delta::Refusal(text)));
+                    said.events.push(event(Delta::Finish(reason)));
                     return Ok(());
                 }
                 Told::Remark(text, next) => {
-                    said.before.push(choice.remark(index, text));
+                    said.tell(choice.remark(index, text));
                     next
                 }
             },
         };
+        let (blanks, delta) = match self.terms.may_be.remark && !choice.has_answered {
+            true => {
+                let had_blanks = !choice.blanks.is_empty();
+                let told = choice.behind_blanks(delta);
+                if had_blanks || told.1.is_none() {
+                    said.verbatim = None;
+                }
+                told
+            }
+            false => (None, Some(delta)),
+        };
+        let mut deltas = blanks.into_iter().chain(delta);
+        deltas.try_for_each(|delta| self.step(index, delta, said))
+    }
+
+    /// Steps a choice that goes on.
+    fn step(
+        &mut self,
+        index: u32,
+        delta: Delta,
+        said: &mut ClientFrame<'_>,
+    ) -> Result<(), Violation> {
+        let Some(choice) = self.choices.get_mut(index) else {
+            return Ok(());
+        };
+        let is_end = matches!(delta, Delta::Finish(_));
         choice.has_spoken |= !is_end;
         let (has_thought, has_spoken) = (choice.has_thought, choice.has_spoken);
         // A call's framing is repaired, or what it lacked was added, unless it is known to be right.
@@ -420,7 +462,8 @@ impl StreamTranslator {
         deltas.clear();
         let may_be = self.terms.may_be;
         let is_doubtful = may_be.is_any() && !choice.has_answered;
-        let unread = is_doubtful.then(|| delta.clone());
+        let is_text = matches!(delta, Delta::Text(_));
+        let unread = (is_doubtful && is_text).then(|| delta.clone());
         let stepped = choice.flow.step(delta, &mut self.ids, deltas);
         let lesson =
             |broken: &Violation| lesson::of_stream(&self.terms, broken, has_thought, has_spoken);
@@ -443,7 +486,9 @@ impl StreamTranslator {
             said.verbatim = None;
         }
         for delta in deltas.drain(..) {
-            choice.has_answered |= delta.has_substance();
+            let is_call = matches!(delta, Delta::CallStart { .. } | Delta::CallInput { .. });
+            choice.has_called |= is_call;
+            choice.has_answered |= !is_call && delta.has_substance();
             // Text says nothing yet where a call is demanded: a server that ignores the demand
             // sends only text, and may still be asked again.
             said.has_substance |= !(self.terms.demands_call && matches!(delta, Delta::Text(_)));
@@ -550,10 +595,31 @@ impl ChoiceStream {
     fn remark(&mut self, index: u32, text: String) -> Event {
         self.doubted = None;
         self.flow.forget_text();
-        Event::Reasoning {
+        Event::Delta {
             choice: index,
-            text,
-            is_own: false,
+            delta: Delta::Reasoning(text),
+        }
+    }
+
+    /// What is told at last of the blanks that wait, and the delta, unless it waits with them: beside a call blanks say nothing,
+    /// and clients would take them for an answer.
+    fn behind_blanks(&mut self, delta: Delta) -> (Option<Delta>, Option<Delta>) {
+        match delta {
+            Delta::Text(more) => {
+                self.blanks.push_str(&more);
+                let waits = more.trim_ascii().is_empty() && self.blanks.len() <= MAX_HELD_BYTES;
+                let text = (!waits).then(|| Delta::Text(std::mem::take(&mut self.blanks)));
+                (None, text)
+            }
+            Delta::Finish(_) if !self.has_called && !self.blanks.is_empty() => {
+                let text = Delta::Text(std::mem::take(&mut self.blanks));
+                (Some(text), Some(delta))
+            }
+            Delta::CallStart { .. } | Delta::Finish(_) => {
+                self.blanks.clear();
+                (None, Some(delta))
+            }
+            other => (None, Some(other)),
         }
     }
 

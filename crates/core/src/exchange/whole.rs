@@ -129,7 +129,7 @@ fn translated(
                 ids = again;
                 repairs.join(steps);
                 is_unchanged = false;
-                choice.deltas = deltas.into();
+                choice.replace(deltas, &[]);
                 continue;
             }
             // What passes although it is wrong is what a stream would have let pass.
@@ -145,7 +145,7 @@ fn translated(
         let read = read.map_err(|broken| Fault::Violation(telling(broken)))?;
         violation = violation.or_else(|| read.passed.map(telling));
         is_unchanged &= choice.deltas.as_slice() == read.deltas;
-        choice.deltas = read.deltas.into();
+        choice.replace(read.deltas, &read.ends);
         says_all &= !read.is_empty;
         repairs.join(read.repairs);
     }
@@ -186,6 +186,8 @@ fn all_content(events: impl Iterator<Item = Event>, plan: &Arc<Plan>) -> (Vec<Ev
 /// A choice as it came, or as a stream of it is mended on its way.
 struct Read {
     deltas: Vec<Delta>,
+    /// How many there are behind each that came.
+    ends: Vec<usize>,
     /// What it breaks, where that is let pass.
     passed: Option<Violation>,
     /// The answer is an empty text.
@@ -212,10 +214,14 @@ fn flown(
         flow.host(call);
     }
     let mut deltas = Vec::new();
+    let is_placed = !(choice.parts.is_empty() && choice.sealed.is_empty());
+    let mut ends = Vec::new();
     for delta in choice.deltas.iter().cloned() {
         flow.step(delta, ids, &mut deltas)?;
+        ends.extend(is_placed.then_some(deltas.len()));
     }
     Ok(Read {
+        ends,
         repairs: flow.repairs(),
         deltas,
         is_empty: flow.is_empty,

@@ -61,6 +61,14 @@ pub enum Event {
         /// The caller.
         caller: Box<RawValue>,
     },
+    /// A part of the message that no other event tells, as Gemini's wire has it: for a client of the same wire, which has to send
+    /// it back.
+    Part {
+        /// Which choice.
+        choice: u32,
+        /// The part.
+        part: Box<RawValue>,
+    },
     /// Log probabilities of more of the choice's text: the entries of Chat's `content`.
     Logprobs {
         /// Which choice.
@@ -193,6 +201,7 @@ impl Event {
             | Self::Reasoning { choice, .. }
             | Self::Sealed { choice, .. }
             | Self::Caller { choice, .. }
+            | Self::Part { choice, .. }
             | Self::Logprobs { choice, .. }
             | Self::Hosted { choice, .. }
             | Self::Aside { choice, .. }

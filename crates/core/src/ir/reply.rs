@@ -41,6 +41,10 @@ pub struct Choice {
     pub before_hosted: usize,
     /// What is to be sent back as it came.
     pub sealed: Vec<Sealed>,
+    /// How many of `deltas` were said before each of those, and how many of `parts`.
+    pub sealed_at: Vec<(usize, usize)>,
+    /// Parts of its message that nothing else tells, and how many of `deltas` were said before each.
+    pub parts: Vec<(usize, Box<RawValue>)>,
     /// Log probabilities of its text.
     pub logprobs: Vec<Box<RawValue>>,
 }
@@ -72,6 +76,8 @@ impl Default for Choice {
             hosted: Vec::new(),
             before_hosted: 0,
             sealed: Vec::new(),
+            sealed_at: Vec::new(),
+            parts: Vec::new(),
             logprobs: Vec::new(),
         }
     }
@@ -143,7 +149,11 @@ impl Choice {
                 self.before_hosted = self.deltas.len();
             }
             Event::Aside { .. } => {}
-            Event::Sealed { sealed, .. } => self.sealed.push(sealed),
+            Event::Sealed { sealed, .. } => {
+                self.sealed.push(sealed);
+                self.sealed_at.push((self.deltas.len(), self.parts.len()));
+            }
+            Event::Part { part, .. } => self.parts.push((self.deltas.len(), part)),
             Event::Logprobs { tokens, .. } => self.logprobs.extend(tokens),
             Event::Own {
                 of: Of::Message(_),
@@ -154,9 +164,25 @@ impl Choice {
         }
     }
 
+    /// Gives it other deltas: `ends` says for each how many of the new ones are there behind it.
+    pub fn replace(&mut self, deltas: Vec<Delta>, ends: &[usize]) {
+        let moved = |at: usize| match at.checked_sub(1) {
+            None => 0,
+            Some(last) => ends.get(last).copied().unwrap_or(0),
+        };
+        for (at, _) in &mut self.sealed_at {
+            *at = moved(*at);
+        }
+        for (at, _) in &mut self.parts {
+            *at = moved(*at);
+        }
+        self.deltas = deltas.into();
+    }
+
     /// Texts that follow each other are one.
     fn delta(&mut self, delta: Delta) {
-        let said = &mut self.deltas[self.before_hosted..];
+        let from = self.parts.last().map_or(0, |(before, _)| *before);
+        let said = &mut self.deltas[self.before_hosted.max(from)..];
         match (said.last_mut(), delta) {
             (Some(Delta::Text(text)), Delta::Text(more))
             | (Some(Delta::Refusal(text)), Delta::Refusal(more))

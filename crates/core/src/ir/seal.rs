@@ -11,6 +11,12 @@ const MARK: &str = "isogloss-";
 /// What is signed, so that a key that is used for something else gives nothing away.
 const PURPOSE: &[u8] = b"thoughts\0";
 
+/// The same for what a model of the client's own wire said on the way to an answer, which is told as a thought.
+const REMARKS: &[u8] = b"remarks\0";
+
+/// What those begin with.
+const REMARK: &str = "isogloss-said-";
+
 /// The key of such signatures: the same wherever one is made and read again. Without one of its own
 /// (`Default`) anybody can sign, which is for tests.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -18,7 +24,7 @@ pub struct Seal([u8; 16]);
 
 /// A signature in the making, as the thought comes in pieces.
 #[derive(Clone)]
-pub struct Signer(SipHasher24);
+pub struct Signer(SipHasher24, &'static str);
 
 impl Seal {
     /// A seal with this key, which nobody may guess.
@@ -40,7 +46,15 @@ impl Seal {
     pub fn signer(&self) -> Signer {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         hasher.write(PURPOSE);
-        Signer(hasher)
+        Signer(hasher, MARK)
+    }
+
+    /// Begins to sign a remark, which the server that made it takes back as a text.
+    #[must_use]
+    pub fn remark_signer(&self) -> Signer {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(REMARKS);
+        Signer(hasher, REMARK)
     }
 
     /// The signature of a thought that is all there.
@@ -51,14 +65,31 @@ impl Seal {
         signer.signature()
     }
 
-    /// Whether it is the signature of this thought.
+    /// The signature of a remark that is all there.
+    #[must_use]
+    pub fn sign_remark(&self, remark: &str) -> String {
+        let mut signer = self.remark_signer();
+        signer.take(remark);
+        signer.signature()
+    }
+
+    /// Whether it is the signature of this thought, or remark.
     #[must_use]
     pub fn proves(&self, thought: &str, signature: &str) -> bool {
-        let wanted = self.sign(thought);
+        let wanted = match Self::is_remark(signature) {
+            true => self.sign_remark(thought),
+            false => self.sign(thought),
+        };
         let bytes = wanted.bytes().zip(signature.bytes());
         // All of it is compared whatever differs, so that the time tells nothing.
         let differs = bytes.fold(0, |differs, (a, b)| differs | (a ^ b));
         wanted.len() == signature.len() && differs == 0
+    }
+
+    /// Whether it is a signature of a remark, whatever its key.
+    #[must_use]
+    pub fn is_remark(signature: &str) -> bool {
+        signature.starts_with(REMARK)
     }
 
     /// What all signatures of ours begin with, whatever their key.
@@ -78,7 +109,7 @@ impl Signer {
     #[must_use]
     pub fn signature(&self) -> String {
         let tag = u128::from_be_bytes(self.0.finish128().as_bytes());
-        format!("{MARK}{tag:032x}")
+        format!("{}{tag:032x}", self.1)
     }
 }
 
@@ -106,6 +137,10 @@ mod tests {
         assert!(ours.proves("Who is it?", &signature));
         assert!(!ours.proves("Who is it!", &signature));
         assert!(!theirs.proves("Who is it?", &signature));
+        let remark = ours.sign_remark("Who is it?");
+        assert!(remark.starts_with(Seal::mark()) && Seal::is_remark(&remark));
+        assert!(ours.proves("Who is it?", &remark) && !ours.proves("Who is it!", &remark));
+        assert!(!Seal::is_remark(&signature));
         let shorter = signature.get(..40).unwrap_or_default();
         for other in ["", "c2ln", "isogloss-", shorter, &format!("{signature}0")] {
             assert!(!ours.proves("Who is it?", other), "{other}");

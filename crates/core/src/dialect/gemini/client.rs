@@ -10,7 +10,7 @@ mod tools;
 mod turns;
 mod write;
 
-use crate::dialect::client::{Client, Terms, Writer};
+use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
 use crate::error::Error;
 use crate::ir::{Place, Reply, Request, Turn};
 
@@ -102,6 +102,21 @@ impl Client for Gemini {
             Frames::Events => b"\0",
             Frames::List => b"]",
         }
+    }
+
+    fn has_last_words(&self) -> bool {
+        true
+    }
+
+    fn last_words(&self, events: &[u8]) -> Option<LastWords> {
+        let is_told = |name| states(events, name, "\"");
+        let ends = is_told("finishReason") || is_told("blockReason");
+        let fails = !ends && states(events, "error", "{");
+        (ends || fails).then_some(if ends {
+            LastWords::End
+        } else {
+            LastWords::Error
+        })
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

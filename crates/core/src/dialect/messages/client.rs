@@ -11,7 +11,7 @@ mod turns;
 mod unsaid;
 mod write;
 
-use crate::dialect::client::{Client, Terms, Writer, member, rename};
+use crate::dialect::client::{Client, LastWords, Terms, Writer, member, rename, states};
 use crate::dialect::messages::server::has_odd;
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Loss, Origin, Place, Reply, Request, Seal, Turn};
@@ -93,6 +93,20 @@ impl Client for Messages {
 
     fn end_mark(&self) -> &'static [u8] {
         write::END.trim_ascii_end()
+    }
+
+    fn has_last_words(&self) -> bool {
+        true
+    }
+
+    fn last_words(&self, events: &[u8]) -> Option<LastWords> {
+        let event = |kind: &str| states(events, "type", &format!("\"{kind}\""));
+        match () {
+            () if event("message_stop") => Some(LastWords::End),
+            () if event("error") => Some(LastWords::Error),
+            () if states(events, "stop_reason", "\"") => Some(LastWords::Answer),
+            () => None,
+        }
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

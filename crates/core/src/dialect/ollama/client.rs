@@ -6,7 +6,7 @@ mod request;
 mod turns;
 mod write;
 
-use crate::dialect::client::{Client, Terms, Writer};
+use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
 use crate::error::Error;
 use crate::ir::{Loss, Place, Reply, Request, Turn};
 
@@ -84,6 +84,20 @@ impl Client for Ollama {
 
     fn end_mark(&self) -> &'static [u8] {
         write::END
+    }
+
+    fn has_last_words(&self) -> bool {
+        true
+    }
+
+    fn last_words(&self, events: &[u8]) -> Option<LastWords> {
+        let ends = states(events, "done", "true");
+        let fails = !ends && states(events, "error", "\"");
+        (ends || fails).then_some(if ends {
+            LastWords::End
+        } else {
+            LastWords::Error
+        })
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

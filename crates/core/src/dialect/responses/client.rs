@@ -20,7 +20,7 @@ pub use count::InputTokens;
 pub(super) use names::joined;
 pub(super) use write::sealed;
 
-use crate::dialect::client::{Client, Terms, Writer};
+use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
 use crate::dialect::keeper::Keeper;
 use crate::dialect::socket::Socket;
 use crate::error::Error;
@@ -105,6 +105,22 @@ impl Client for Responses {
 
     fn end_mark(&self) -> &'static [u8] {
         write::END_MARK
+    }
+
+    fn has_last_words(&self) -> bool {
+        true
+    }
+
+    fn last_words(&self, events: &[u8]) -> Option<LastWords> {
+        const ENDS: [&str; 4] = ["completed", "incomplete", "failed", "cancelled"];
+        let event = |kind: &str| states(events, "type", &format!("\"{kind}\""));
+        let ends = ENDS.iter().any(|end| event(&format!("response.{end}")));
+        let fails = !ends && event("error");
+        (ends || fails).then_some(if ends {
+            LastWords::End
+        } else {
+            LastWords::Error
+        })
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

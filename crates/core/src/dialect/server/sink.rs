@@ -157,6 +157,11 @@ impl<'s> Sink<'s> {
         self.events.push(Event::Sealed { choice, sealed });
     }
 
+    /// A part of the message that nothing else tells.
+    pub fn part(&mut self, choice: u32, part: Box<RawValue>) {
+        self.events.push(Event::Part { choice, part });
+    }
+
     /// Who makes the call that comes next.
     pub fn caller(&mut self, choice: u32, call: u32, caller: Box<RawValue>) {
         self.events.push(Event::Caller {

@@ -20,16 +20,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 #[derive(Serialize)]
-struct Content<T> {
-    parts: T,
+struct Content<'p> {
+    parts: &'p [Part],
     role: &'static str,
-}
-
-/// Parts of the server's own that no event tells, as they came.
-fn kept(choice: &Choice) -> Vec<Box<RawValue>> {
-    let parts = choice.message.raw("parts");
-    let parts = parts.and_then(|parts| serde_json::from_str(parts).ok());
-    parts.unwrap_or_default()
 }
 
 /// The word for a finish. A call ends with STOP too.
@@ -61,24 +54,10 @@ impl End {
     }
 }
 
-fn candidate(
-    index: u32,
-    kept: Vec<Box<RawValue>>,
-    parts: &[Part],
-    end: Option<&End>,
-    own: &Fields,
-) -> Fields {
+fn candidate(index: u32, parts: &[Part], end: Option<&End>, own: &Fields) -> Fields {
     let mut out = Fields::default();
     let role = "model";
-    let content = match kept.is_empty() {
-        true => raw(&Content { parts, role }),
-        false => {
-            let parts = parts.iter().filter(|part| !part.is_empty());
-            let parts: Vec<_> = kept.into_iter().chain(parts.map(raw)).collect();
-            raw(&Content { parts, role })
-        }
-    };
-    out.set("content", content);
+    out.set("content", raw(&Content { parts, role }));
     if let Some(word) = end.and_then(End::word) {
         out.set("finishReason", raw(word));
     }
@@ -153,7 +132,7 @@ pub(super) fn whole(terms: &Terms, source: &Reply) -> Vec<u8> {
         } else {
             parts
         };
-        let mut written = candidate(choice.index, kept(choice), &parts, Some(&end), &choice.own);
+        let mut written = candidate(choice.index, &parts, Some(&end), &choice.own);
         tell_logprobs(choice, &mut written);
         candidates.push(written);
     }
@@ -223,12 +202,10 @@ impl ReplyWriter {
             known.reason = end.reason.or(known.reason.take());
             known.refusal.push_str(&end.refusal);
         }
-        let kept = kept(choice);
-        let is_silent = parts.is_empty() && kept.is_empty();
-        if is_silent && choice.logprobs.is_empty() && choice.own.0.is_empty() {
+        if parts.is_empty() && choice.logprobs.is_empty() && choice.own.0.is_empty() {
             return None;
         }
-        let mut written = candidate(choice.index, kept, &parts, None, &choice.own);
+        let mut written = candidate(choice.index, &parts, None, &choice.own);
         tell_logprobs(choice, &mut written);
         Some(written)
     }
@@ -247,6 +224,8 @@ impl Writer for ReplyWriter {
             && self.open.values().all(Open::is_closed)
         {
             events.clear();
+            // It counts by itself.
+            (self.usage, self.own_usage) = (None, None);
             self.frame(verbatim.as_bytes(), out);
             return;
         }
@@ -275,7 +254,7 @@ impl Writer for ReplyWriter {
                 &end.parts[..]
             };
             let own = Fields::default();
-            candidates.push(candidate(*index, Vec::new(), parts, Some(end), &own));
+            candidates.push(candidate(*index, parts, Some(end), &own));
         }
         // A comment would be taken for data by Google's clients.
         if let Some(note) = note {

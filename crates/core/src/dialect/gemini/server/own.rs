@@ -1,12 +1,12 @@
 //! What of a reply Gemini's wire alone says: for its own clients, where the reply is written anew.
 
 use crate::dialect::server::Sink;
-use crate::ir::{Fields, Of, raw};
+use crate::ir::{Fields, Of};
 use serde_json::value::RawValue;
 
 /// What is told in events of the reply, and of a candidate.
-const OF_REPLY: [&str; 4] = ["candidates", "modelVersion", "responseId", "error"];
-const OF_CANDIDATE: [&str; 3] = ["content", "finishReason", "index"];
+const OF_REPLY: [&str; 3] = ["modelVersion", "responseId", "error"];
+const OF_CANDIDATE: [&str; 2] = ["finishReason", "index"];
 /// What a part has that is told in events, or beside them.
 const OF_PART: [&str; 5] = [
     "text",
@@ -23,8 +23,11 @@ fn is_other(part: &RawValue) -> bool {
     !is_told && part.0.keys().any(|name| !OF_PART.contains(&name.as_str()))
 }
 
-/// Tells it; `None` where it is no reply.
-pub(super) fn tell(data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+/// The parts of a candidate's message, each where nothing else tells it.
+pub(super) type Parts = Vec<Option<Box<RawValue>>>;
+
+/// Tells what is said beside the parts; `None` where it is no reply.
+pub(super) fn tell(data: &[u8], sink: &mut Sink<'_>) -> Option<Vec<Parts>> {
     let mut reply: Fields = serde_json::from_slice(data).ok()?;
     let candidates = reply.remove("candidates");
     for name in OF_REPLY {
@@ -35,6 +38,7 @@ pub(super) fn tell(data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
         Some(candidates) => serde_json::from_str(candidates.get()).ok()?,
         None => None,
     };
+    let mut parts = Vec::new();
     for (place, mut candidate) in candidates.unwrap_or_default().into_iter().enumerate() {
         let index = candidate.raw("index").and_then(|raw| raw.parse().ok());
         let choice = index.or_else(|| u32::try_from(place).ok())?;
@@ -43,18 +47,18 @@ pub(super) fn tell(data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
             candidate.remove(name);
         }
         sink.own(Of::Choice(choice), candidate);
-        let content: Option<Fields> =
-            content.and_then(|content| serde_json::from_str(content.get()).ok());
-        let parts = content.and_then(|mut content| content.remove("parts"));
-        let parts: Option<Vec<Box<RawValue>>> =
-            parts.and_then(|parts| serde_json::from_str(parts.get()).ok());
-        let mut parts = parts.unwrap_or_default();
-        parts.retain(|part| is_other(part));
-        if !parts.is_empty() {
-            let mut message = Fields::default();
-            message.set("parts", raw(&parts));
-            sink.own(Of::Message(choice), message);
-        }
+        parts.push(content.map(|it| others(&it)).unwrap_or_default());
     }
-    Some(())
+    Some(parts)
+}
+
+fn others(content: &RawValue) -> Parts {
+    let content: Option<Fields> = serde_json::from_str(content.get()).ok();
+    let parts = content.and_then(|mut content| content.remove("parts"));
+    let parts: Option<Vec<Box<RawValue>>> =
+        parts.and_then(|parts| serde_json::from_str(parts.get()).ok());
+    let parts = parts.unwrap_or_default().into_iter();
+    parts
+        .map(|part| Some(part).filter(|it| is_other(it)))
+        .collect()
 }

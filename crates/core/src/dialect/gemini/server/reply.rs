@@ -178,12 +178,14 @@ impl Pieces for Stream {
         let blocked = reply
             .prompt_feedback
             .and_then(|feedback| feedback.block_reason);
-        if !self.is_translated {
-            own::tell(data, sink)?;
-        }
+        let mut own = match self.is_translated {
+            true => Vec::new(),
+            false => own::tell(data, sink)?,
+        };
         for (place, candidate) in reply.candidates.unwrap_or_default().into_iter().enumerate() {
+            let own = own.get_mut(place).map(std::mem::take).unwrap_or_default();
             let place = u32::try_from(place).ok()?;
-            self.candidate(candidate.index.unwrap_or(place), candidate, sink);
+            self.candidate(candidate.index.unwrap_or(place), candidate, own, sink);
         }
         if blocked.is_some() && self.candidates.is_empty() {
             // The prompt itself was refused.
@@ -210,7 +212,13 @@ impl Stream {
         }
     }
 
-    fn candidate(&mut self, choice: u32, wire: CandidateWire, sink: &mut Sink<'_>) {
+    fn candidate(
+        &mut self,
+        choice: u32,
+        wire: CandidateWire,
+        own: own::Parts,
+        sink: &mut Sink<'_>,
+    ) {
         let is_over = (self.candidates.get(&choice)).is_some_and(|known| known.is_over);
         if is_over && wire.finish_reason.is_some() {
             // It ends once, whatever more it says.
@@ -218,8 +226,17 @@ impl Stream {
         }
         sink.choice(choice, false);
         let parts = wire.content.and_then(|content| content.parts);
+        let mut own = own.into_iter();
         for part in parts.unwrap_or_default() {
-            self.part(choice, part, sink);
+            let own = own.next().flatten();
+            if part.uses_tool() {
+                sink.hosted(choice, HostedCall::ByServer);
+            }
+            match own {
+                Some(own) => sink.part(choice, own),
+                None if part.is_own() => {}
+                None => self.part(choice, part, sink),
+            }
         }
         let candidate = self.candidates.entry(choice).or_default();
         let Some(reason) = wire.finish_reason.filter(|_| !candidate.is_finished) else {
@@ -238,12 +255,6 @@ impl Stream {
     }
 
     fn part(&mut self, choice: u32, part: PartWire, sink: &mut Sink<'_>) {
-        if part.uses_tool() {
-            sink.hosted(choice, HostedCall::ByServer);
-        }
-        if part.is_own() {
-            return;
-        }
         let signature = part.thought_signature.filter(|it| !it.is_empty());
         if let Some(function) = part.function_call {
             let candidate = self.candidates.entry(choice).or_default();

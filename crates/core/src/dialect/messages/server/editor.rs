@@ -19,8 +19,8 @@ impl Editor for MessagesEditor {
         Cow::Borrowed(PATH)
     }
 
-    /// Thoughts of other servers, which we signed: this one refuses a signature that is not its own. Their ids of calls
-    /// likewise.
+    /// Thoughts of other servers, which we signed: this one refuses a signature that is not its own. Its own remarks, which were
+    /// told as thoughts, are texts again. Other servers' ids of calls are given others.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
         let messages = |fields: &Fields, is_in: &dyn Fn(&str) -> bool| {
             let raw = fields.raw("messages").filter(|raw| is_in(raw));
@@ -47,7 +47,7 @@ impl Editor for MessagesEditor {
         let mut found = messages.filter_map(|(at, message)| {
             let message: Fields = serde_json::from_str(message.get()).ok()?;
             let blocks = items(&message, "content")?;
-            let block = blocks.iter().position(|block| is_ours(block))?;
+            let block = (blocks.iter()).position(|it| is_ours(it) && remark(it).is_none())?;
             Some(format!("/messages/{at}/content/{block}"))
         });
         found.next()
@@ -166,6 +166,11 @@ fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
         let Some(mut blocks) = items(&fields, "content") else {
             continue;
         };
+        for block in &mut blocks {
+            if let Some(text) = remark(block) {
+                *block = text;
+            }
+        }
         blocks.retain(|block| !is_ours(block));
         fields.set("content", raw(&blocks));
         *message = raw(&fields);
@@ -175,6 +180,14 @@ fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
         fields.is_none_or(|fields| fields.raw("content") != Some("[]"))
     });
     Some(raw(&messages))
+}
+
+/// What the server said on the way to an answer, as it said it.
+fn remark(block: &RawValue) -> Option<Box<RawValue>> {
+    let block: Value = serde_json::from_str(block.get()).ok()?;
+    let is_remark = block["signature"].as_str().is_some_and(Seal::is_remark);
+    let text = block["thinking"].as_str().filter(|_| is_remark)?;
+    (!text.trim().is_empty()).then(|| raw(&json!({"type": "text", "text": text})))
 }
 
 fn is_ours(block: &RawValue) -> bool {

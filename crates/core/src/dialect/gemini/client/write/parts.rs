@@ -4,23 +4,43 @@ use super::End;
 use crate::dialect::client::is_readable;
 use crate::dialect::gemini::{sealed, split_id};
 use crate::ir::{Choice, Delta, Sealed, raw, raw_string};
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// One part.
-#[derive(Debug, Serialize, Default)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default)]
 pub(super) struct Part {
-    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     thought: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     function_call: Option<Call>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     thought_signature: Option<String>,
+    /// The server's own, as it came.
+    own: Option<Box<RawValue>>,
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Some(own) = &self.own {
+            return own.serialize(serializer);
+        }
+        let mut part = serializer.serialize_map(None)?;
+        if let Some(text) = &self.text {
+            part.serialize_entry("text", text)?;
+        }
+        if self.thought {
+            part.serialize_entry("thought", &true)?;
+        }
+        if let Some(call) = &self.function_call {
+            part.serialize_entry("functionCall", call)?;
+        }
+        if let Some(signature) = &self.thought_signature {
+            part.serialize_entry("thoughtSignature", signature)?;
+        }
+        part.end()
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -100,6 +120,13 @@ impl Pending {
     }
 }
 
+/// How much of what stands beside the deltas is told.
+#[derive(Debug, Default)]
+struct Beside {
+    parts: usize,
+    sealed: usize,
+}
+
 /// A candidate that goes on.
 #[derive(Debug, Default)]
 pub(super) struct Open {
@@ -124,7 +151,10 @@ impl Open {
         if !choice.reasoning.is_empty() {
             out.push(Part::text(choice.reasoning.clone(), true));
         }
-        for delta in &choice.deltas {
+        let from = out.len();
+        let mut told = Beside::default();
+        for (at, delta) in choice.deltas.iter().enumerate() {
+            self.beside(choice, at, from, &mut told, &mut out);
             let is_over = match delta {
                 Delta::CallInput { .. } | Delta::Finish(_) => false,
                 Delta::CallStart { .. } => true,
@@ -156,7 +186,7 @@ impl Open {
                 }
             }
         }
-        self.sign(choice, &mut out);
+        self.beside(choice, usize::MAX, from, &mut told, &mut out);
         let is_over = end.reason.is_some();
         self.place_seal(&mut out, is_over);
         if is_over {
@@ -169,31 +199,58 @@ impl Open {
         out
     }
 
-    /// What is to be sent back as it came: with its thought or the last text, or behind it.
-    fn sign(&mut self, choice: &Choice, out: &mut Vec<Part>) {
-        for sealed in &choice.sealed {
-            match sealed {
-                Sealed::Thinking(block) => {
-                    let is_free =
-                        |part: &&mut Part| part.thought && part.thought_signature.is_none();
-                    match out.iter_mut().find(is_free) {
-                        Some(part) => {
-                            let blocks = std::slice::from_ref(block);
-                            part.thought_signature = Some(sealed::write(blocks));
-                        }
-                        None => self.seal.push(block.clone()),
+    /// What stands beside the deltas before this one: parts of the server's own, and what is to be sent back as it came, with its
+    /// thought or the text before it, or behind it.
+    fn beside(
+        &mut self,
+        choice: &Choice,
+        at: usize,
+        from: usize,
+        told: &mut Beside,
+        out: &mut Vec<Part>,
+    ) {
+        loop {
+            let sealed = choice.sealed.get(told.sealed);
+            let (before, parts) = choice
+                .sealed_at
+                .get(told.sealed)
+                .copied()
+                .unwrap_or_default();
+            if let Some(sealed) = sealed.filter(|_| before <= at && parts <= told.parts) {
+                told.sealed += 1;
+                self.sign(sealed, from, out);
+            } else if let Some((_, part)) = choice.parts.get(told.parts).filter(|part| part.0 <= at)
+            {
+                told.parts += 1;
+                self.close(false, out);
+                out.push(Part {
+                    own: Some(part.clone()),
+                    ..Part::default()
+                });
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn sign(&mut self, sealed: &Sealed, from: usize, out: &mut Vec<Part>) {
+        let has_none = |part: &Part| part.text.is_some() && part.thought_signature.is_none();
+        match sealed {
+            Sealed::Thinking(block) => {
+                let is_free = |part: &&mut Part| part.thought && has_none(part);
+                match out.iter_mut().find(is_free) {
+                    Some(part) => {
+                        let blocks = std::slice::from_ref(block);
+                        part.thought_signature = Some(sealed::write(blocks));
                     }
-                }
-                Sealed::Signature(signature) => {
-                    let is_free = |part: &&mut Part| {
-                        part.text.is_some() && !part.thought && part.thought_signature.is_none()
-                    };
-                    match out.iter_mut().rev().find(is_free) {
-                        Some(part) => part.thought_signature = Some(signature.clone()),
-                        None => out.push(signed(signature.clone())),
-                    }
+                    None => self.seal.push(block.clone()),
                 }
             }
+            // What was said on the way is told as a thought, and signed as what it is.
+            Sealed::Signature(signature) => match out[from..].last_mut() {
+                Some(part) if has_none(part) => part.thought_signature = Some(signature.clone()),
+                _ => out.push(signed(signature.clone())),
+            },
         }
     }
 

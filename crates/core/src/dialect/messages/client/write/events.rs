@@ -46,6 +46,9 @@ pub(in crate::dialect::messages::client) struct EventWriter {
     has_ended: bool,
 }
 
+/// More events of texts that say nothing are not held back.
+const MAX_BEGUN: usize = 256;
+
 /// The block that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
@@ -63,6 +66,7 @@ struct Head<'h> {
     r#type: Cow<'h, str>,
     index: Option<u32>,
     content_block: Option<BlockHead>,
+    delta: Option<BlockHead>,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +82,20 @@ impl Head<'_> {
         block.is_some_and(|block| {
             block.r#type.as_deref() == Some("text") && block.text.as_deref() == Some("")
         })
+    }
+
+    /// Whether it goes with a text that says nothing yet: its sources, blanks, its end.
+    fn says_nothing(&self) -> bool {
+        let is_blank = |delta: &BlockHead| match delta.r#type.as_deref() {
+            Some("citations_delta") => true,
+            Some("text_delta") => (delta.text.as_ref()).is_some_and(|it| it.trim().is_empty()),
+            _ => false,
+        };
+        match self.r#type.as_ref() {
+            "content_block_stop" | "ping" => true,
+            "content_block_delta" => self.delta.as_ref().is_some_and(is_blank),
+            _ => self.begins_text(),
+        }
     }
 }
 
@@ -159,17 +177,15 @@ impl EventWriter {
             | Event::Error(_)
             | Event::Hosted { .. }
             | Event::Aside { .. }
+            | Event::Part { .. }
             | Event::Garbage => {}
         }
     }
 
     /// Passes an event of the server's on, as soon as it is known that it says something.
     fn keep(&mut self, head: &Head<'_>, data: &[u8], out: &mut Vec<u8>) {
-        let is_begun = !self.begun.is_empty();
-        if head.begins_text() {
-            self.keep_begun(out);
-            self.begun.push(data.to_vec());
-        } else if is_begun && matches!(head.r#type.as_ref(), "content_block_stop" | "ping") {
+        let is_begun = !self.begun.is_empty() && self.begun.len() < MAX_BEGUN;
+        if head.begins_text() && self.begun.is_empty() || is_begun && head.says_nothing() {
             self.begun.push(data.to_vec());
         } else {
             self.keep_begun(out);
@@ -343,7 +359,11 @@ impl EventWriter {
         if self.open != Some(Open::Thinking) {
             let block = json!({"type": "thinking", "thinking": "", "signature": ""});
             self.open(Open::Thinking, &block, out);
-            self.signer = self.terms.seal.signer();
+            // A thought of this wire's server has its own signature: what has none was a remark.
+            self.signer = match self.terms.keeps_bytes {
+                true => self.terms.seal.remark_signer(),
+                false => self.terms.seal.signer(),
+            };
         }
         self.signer.take(thinking);
         self.more(&More::Thinking { thinking }, out);

@@ -83,45 +83,43 @@ pub(super) fn message(terms: &Terms, choice: &Choice, own: &Fields) -> Option<Ve
     Some(message.to_json())
 }
 
-/// The same texts, of which the first are remarks; or one text that was mended.
+/// The same texts, of which the first are remarks, and the last ones may have been mended.
 fn retell(
     content: &mut Vec<Box<RawValue>>,
     texts: &[(usize, String)],
     told: &Told,
     terms: &Terms,
 ) -> Option<()> {
-    let says = |text: &(usize, String)| !text.1.is_empty();
-    let mut spoken = texts.iter().filter(|text| says(text));
-    if told.remark.is_empty() {
-        let (at, _) = spoken.next().filter(|_| spoken.next().is_none())?;
-        let mut block: Fields = serde_json::from_str(content[*at].get()).ok()?;
-        block.set("text", raw(&told.text));
-        content[*at] = raw(&block);
-        return Some(());
-    }
     let mut remark = told.remark.as_str();
-    let mut rest = told.text.as_str();
+    let mut answer = Vec::new();
+    // A text that says nothing Anthropic does not take back, nor a thought.
+    let mut left_out = Vec::new();
     for (at, text) in texts {
-        if remark.is_empty() {
-            rest = rest.strip_prefix(text.as_str())?;
-            continue;
+        if text.is_empty() {
+            left_out.push(*at);
+        } else if remark.is_empty() {
+            answer.push((*at, text.as_str()));
+        } else {
+            remark = remark.strip_prefix(text.as_str())?;
+            content[*at] = raw(&Block::Thinking {
+                thinking: text.clone(),
+                signature: terms.seal.sign_remark(text),
+            });
         }
-        remark = remark.strip_prefix(text.as_str())?;
-        content[*at] = raw(&Block::Thinking {
-            thinking: text.clone(),
-            signature: terms.seal.sign(text),
-        });
     }
-    // A thought that says nothing, and an empty text, Anthropic does not take back.
+    let said: String = answer.iter().map(|(_, text)| *text).collect();
+    if said != told.text {
+        let mut answer = answer.into_iter();
+        let (at, _) = answer.next()?;
+        let mut block: Fields = serde_json::from_str(content[at].get()).ok()?;
+        block.set("text", raw(&told.text));
+        content[at] = raw(&block);
+        left_out.extend(answer.map(|(at, _)| at));
+    }
     let mut at = 0;
-    let is_empty = |at| {
-        texts
-            .iter()
-            .any(|(place, text)| *place == at && text.is_empty())
-    };
     content.retain(|_| {
         at += 1;
-        !is_empty(at - 1)
+        !left_out.contains(&(at - 1))
     });
-    (remark.is_empty() && rest.is_empty()).then_some(())
+    remark.is_empty().then_some(())
 }
