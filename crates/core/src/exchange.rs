@@ -446,6 +446,7 @@ impl Exchange {
             mending: self.mending(),
             reading: self.reading(),
             is_stopped: !server::stop_texts(request.settings()).is_empty(),
+            seals_thoughts: self.server.seals_thoughts(),
             may_be: Beside {
                 refusal: self.server.refuses_late() && self.demand.client.has_refusals(),
                 remark: (may_call || self.keeps_wire() && self.server.hosts_tools())

@@ -501,6 +501,22 @@ fn what_is_said_on_the_way_to_an_answer_takes_nothing_from_what_stands_beside_it
 }
 
 #[test]
+fn an_empty_answer_teaches_nothing_of_a_server_that_seals_its_thoughts() {
+    let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"});
+    for content in [
+        vec![thought.clone()],
+        vec![thought, json!({"type": "text", "text": ""})],
+    ] {
+        let (message, _) = both_ways(&content, "end_turn");
+        let Err(Fault::Violation(broken)) = reply(&asked(&format(CLOSED)), &message.to_string())
+        else {
+            panic!("it passed")
+        };
+        assert_eq!(broken.fact, None);
+    }
+}
+
+#[test]
 fn what_was_broken_is_asked_for_again_with_the_same_bytes_and_two_messages_more() {
     let exchange = asked(&format(CLOSED));
     let text = r#"{"type":"message","content":[{"type":"text","text":"{\"a\":\"x\"}"}],"stop_reason":"end_turn"}"#;

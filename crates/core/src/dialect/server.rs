@@ -62,6 +62,11 @@ pub trait Server: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether its thoughts are told apart by who made the model: an answer is never among them.
+    fn seals_thoughts(&self) -> bool {
+        false
+    }
+
     /// Whether it takes a prompt in place of a conversation. Who asks for the prompt sends Chat's
     /// messages then.
     fn takes_prompt(&self) -> bool {

@@ -80,7 +80,7 @@ fn of_form(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'s
         (false, Rewrap::TaggedCalls) if plan.is_parsed || is_torn => Some(NO_TAGGED_CALLS),
         (false, _) => None,
         (true, Rewrap::TaggedCalls) => Some(READS_CALLS),
-        (true, _) => has_thought.then_some(ANSWERS_AS_THOUGHTS),
+        (true, _) => (has_thought && !terms.seals_thoughts).then_some(ANSWERS_AS_THOUGHTS),
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) struct WayBack {
     pub(super) reading: Option<Reading>,
     /// A text of the client's may end the reply.
     pub(super) is_stopped: bool,
+    /// What the server thinks is never an answer.
+    pub(super) seals_thoughts: bool,
     /// What a text may be that is no answer.
     pub(super) may_be: Beside,
 }

@@ -81,6 +81,11 @@ impl Client for Gemini {
         (self.frames == Frames::Events).then_some("contents")
     }
 
+    /// What was signed here goes to no server as it is.
+    fn is_plain(&self, conversation: &[u8]) -> bool {
+        memchr::memmem::find(conversation, super::sealed::MARK.as_bytes()).is_none()
+    }
+
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {
         Box::new(write::ReplyWriter::new(terms, self.frames))
     }

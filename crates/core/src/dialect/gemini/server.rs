@@ -54,6 +54,10 @@ impl Server for GeminiServer {
         true
     }
 
+    fn seals_thoughts(&self) -> bool {
+        true
+    }
+
     /// The whole request, which names its model there once more.
     fn counted(&self, path: &str, mut body: Fields) -> Fields {
         let resource = path.rsplit_once(':').map_or(path, |(resource, _)| resource);

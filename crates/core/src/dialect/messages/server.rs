@@ -58,6 +58,10 @@ impl Server for MessagesServer {
         true
     }
 
+    fn seals_thoughts(&self) -> bool {
+        true
+    }
+
     fn editor(&self) -> Option<&'static dyn Editor> {
         Some(&MessagesEditor)
     }

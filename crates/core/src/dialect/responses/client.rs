@@ -74,9 +74,10 @@ impl Client for Responses {
         true
     }
 
-    /// What is left out of it is told when the request is read.
+    /// What is left out of it is told when the request is read, and what was sealed here goes to no server as it is.
     fn is_plain(&self, conversation: &[u8]) -> bool {
-        item::is_plain(conversation)
+        let sealed = memchr::memmem::find(conversation, sealed::MARK.as_bytes());
+        sealed.is_none() && item::is_plain(conversation)
     }
 
     fn goes_on(&self, body: &[u8]) -> bool {

@@ -20,6 +20,10 @@ impl Server for ResponsesServer {
         Wire::Responses
     }
 
+    fn seals_thoughts(&self) -> bool {
+        true
+    }
+
     fn editor(&self) -> Option<&'static dyn Editor> {
         Some(&editor::ResponsesEditor)
     }

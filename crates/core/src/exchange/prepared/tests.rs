@@ -51,6 +51,57 @@ fn what_is_written_for_another_conversation_is_what_would_have_been_written_for_
 }
 
 #[test]
+fn a_conversation_that_is_edited_before_its_own_server_is_planned_anew() {
+    let gemini = "/v1beta/models/m:generateContent";
+    let thought = r#"{"thought":true,"text":"Hm.","thoughtSignature":"aXNvZ2xvc3M6e30="}"#;
+    let call = r#"{"functionCall":{"name":"f","args":{}}}"#;
+    let contents = |part: &str| {
+        format!(
+            r#"{{"contents":[{{"role":"user","parts":[{{"text":"a"}}]}},{{"role":"model","parts":[{part},{{"text":"b"}}]}}],"tools":[{{"functionDeclarations":[{{"name":"f"}}]}}]}}"#
+        )
+    };
+    let input = |item: &str| {
+        format!(r#"{{"model":"m","input":[{item}{{"role":"user","content":"a"}}],"tools":[]}}"#)
+    };
+    let sealed =
+        r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"isogloss:[]"},"#;
+    let unsigned = rule("gemini").knowing("refuses_unsigned_calls").unwrap();
+    let responses: &'static dyn Client = &Responses::Alone;
+    let google: &'static dyn Client = crate::dialect::gemini::client::EVENTS;
+    let text = r#"{"text":"c"}"#;
+    for (client, path, rule, clean, edited) in [
+        (
+            google,
+            gemini,
+            rule("gemini"),
+            contents(text),
+            contents(thought),
+        ),
+        (google, gemini, unsigned, contents(text), contents(call)),
+        (
+            responses,
+            "/v1/responses",
+            rule("openai-responses"),
+            input(""),
+            input(sealed),
+        ),
+    ] {
+        let opened = Opened::new(client, path, Bytes::from(clean)).unwrap();
+        let exchange = plan(opened.read().unwrap(), &rule).unwrap();
+        let prepared = opened.prepare(&exchange, &rule).expect("it is plain");
+        let edited = Bytes::from(edited);
+        let exchange = plan(read(client, path, &edited).unwrap(), &rule).unwrap();
+        assert!(exchange.sent().is_some(), "{path}: it is edited");
+        let other = Opened::new(client, path, edited.clone()).unwrap();
+        let written = other.shape().and_then(|_| other.written(&prepared, &rule));
+        assert_eq!(written, None, "{path}");
+        let again = Opened::again(client, path, &edited, None, |_| Some(()));
+        let written = again.and_then(|(again, ())| again.written(&prepared, &rule));
+        assert_eq!(written, None, "{path}");
+    }
+}
+
+#[test]
 fn another_model_is_meant_and_all_else_keeps_its_bytes() {
     let body = Bytes::from_static(br#"{"messages":[{"model":"x"}] , "model" : "gpt-4o" }"#);
     let (path, changed) = renamed(CHAT, &body, "Qwen/\"3\"");
