@@ -6,6 +6,7 @@ mod all_content;
 mod beginning;
 mod beside;
 mod body;
+mod choice;
 mod context;
 mod conversation;
 mod cost;

@@ -5,15 +5,16 @@
 
 use super::all_content::AllContent;
 use super::beside::{Doubted, Told};
+use super::choice::{Came, ChoiceStream};
 use super::flow::ChoiceFlow;
 use super::{
-    End, Exchange, Fault, MAX_CHOICES, WayBack, context, cut, garbage, goes_on, lesson, no_call,
+    End, Exchange, Fault, MAX_CHOICES, WayBack, context, cut, garbage, lesson, no_call,
     too_few_choices, too_many_choices, unfold, upstream_error,
 };
 use crate::dialect::client::{Writer, in_words_of};
 use crate::dialect::server::{Frame, KEPT_EVENTS, ServerStream, Verbatim};
 use crate::error::{Error, Kind};
-use crate::ir::{ByChoice, Delta, Event, FinishReason, Ids, Repairs, Violation};
+use crate::ir::{ByChoice, Delta, Event, Ids, Repairs, Violation};
 use crate::verify::Checks;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,25 +54,6 @@ enum Life {
     Done,
     /// A fault ended the stream.
     Failed,
-}
-
-/// One choice of the stream.
-#[derive(Debug)]
-struct ChoiceStream {
-    flow: ChoiceFlow,
-    finished: bool,
-    /// It has thoughts.
-    has_thought: bool,
-    /// It has something else.
-    has_spoken: bool,
-    /// Some of its text was good, and may have gone out.
-    has_answered: bool,
-    /// It has called.
-    has_called: bool,
-    /// Blanks that may stand before an answer, or beside a call.
-    blanks: String,
-    /// What is wrong, or no answer.
-    doubted: Option<Box<Doubted>>,
 }
 
 /// What a frame is to the client.
@@ -373,16 +355,8 @@ impl StreamTranslator {
         if let Some(violation) = unasked {
             flow.let_pass(violation);
         }
-        self.choices.get_or_insert_with(index, || ChoiceStream {
-            flow,
-            finished: false,
-            has_thought: false,
-            has_spoken: false,
-            has_answered: false,
-            has_called: false,
-            blanks: String::new(),
-            doubted: None,
-        });
+        self.choices
+            .get_or_insert_with(index, || ChoiceStream::new(flow));
         Ok(())
     }
 
@@ -554,93 +528,6 @@ impl StreamTranslator {
         let note = violation.map(|violation| format!("x-isogloss-violation: {}", violation.rule));
         self.writer.end(note.as_deref(), out);
         self.stage = Life::Done;
-        Ok(())
-    }
-}
-
-/// What a delta was, where text may be held or read as a call.
-#[derive(Debug)]
-enum Came {
-    Text(String),
-    Finish(FinishReason),
-    Call(Delta),
-    Other,
-}
-
-impl Came {
-    fn of(delta: &Delta) -> Self {
-        match delta {
-            Delta::Text(text) => Self::Text(text.clone()),
-            Delta::Finish(reason) => Self::Finish(reason.clone()),
-            Delta::CallStart { .. } | Delta::CallInput { .. } => Self::Call(delta.clone()),
-            _ => Self::Other,
-        }
-    }
-
-    /// Whether it went through alone and as it was.
-    fn is_all(&self, deltas: &[Delta]) -> bool {
-        match (self, deltas) {
-            (Self::Other, _) => true,
-            (Self::Text(came), []) => came.is_empty(),
-            (Self::Text(came), [Delta::Text(text)]) => came == text,
-            (Self::Finish(came), [Delta::Finish(reason)]) => came == reason,
-            (Self::Call(came), [told]) => came == told,
-            _ => false,
-        }
-    }
-}
-
-impl ChoiceStream {
-    /// What was taken for an answer was said on the way to one.
-    fn remark(&mut self, index: u32, text: String) -> Event {
-        self.doubted = None;
-        self.flow.forget_text();
-        Event::Delta {
-            choice: index,
-            delta: Delta::Reasoning(text),
-        }
-    }
-
-    /// What is told at last of the blanks that wait, and the delta, unless it waits with them: beside a call blanks say nothing,
-    /// and clients would take them for an answer.
-    fn behind_blanks(&mut self, delta: Delta) -> (Option<Delta>, Option<Delta>) {
-        match delta {
-            Delta::Text(more) => {
-                self.blanks.push_str(&more);
-                let waits = more.trim_ascii().is_empty() && self.blanks.len() <= MAX_HELD_BYTES;
-                let text = (!waits).then(|| Delta::Text(std::mem::take(&mut self.blanks)));
-                (None, text)
-            }
-            Delta::Finish(_) if !self.has_called && !self.blanks.is_empty() => {
-                let text = Delta::Text(std::mem::take(&mut self.blanks));
-                (Some(text), Some(delta))
-            }
-            Delta::CallStart { .. } | Delta::Finish(_) => {
-                self.blanks.clear();
-                (None, Some(delta))
-            }
-            other => (None, Some(other)),
-        }
-    }
-
-    /// What is wrong with what was waited for in vain.
-    fn unended(&self) -> Option<Violation> {
-        let doubted = self.doubted.as_ref().filter(|_| !self.finished)?;
-        Some(doubted.violation())
-    }
-
-    /// What comes after the choice's finish is dropped where it says nothing.
-    ///
-    /// # Errors
-    /// It goes on: what was verified would not be what the client puts together.
-    fn after_end(&mut self, index: u32, delta: &Delta) -> Result<(), Violation> {
-        if !delta.has_substance() {
-            return Ok(());
-        }
-        match self.flow.is_lenient {
-            true => self.flow.let_pass(goes_on(index)),
-            false => return Err(goes_on(index)),
-        }
         Ok(())
     }
 }
