@@ -155,6 +155,30 @@ fn what_stands_beside_a_call_comes_as_it_came() {
 }
 
 #[test]
+fn what_else_stands_in_a_part_hides_neither_its_text_nor_its_call() {
+    for (more, parts) in [
+        (
+            ANSWER,
+            r#"{"text":"{\"n\": 1}"},{"text":"garbage","executableCode":{"code":"x"}}"#,
+        ),
+        (
+            FUNCTIONS,
+            r#"{"functionCall":{"name":"f","args":{"a":"x"}},"inlineData":{"data":""}}"#,
+        ),
+    ] {
+        let body = format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{parts}],"role":"model"}},"finishReason":"STOP","index":0}}]}}"#
+        );
+        assert!(reply(&at(WHOLE, more), &body).is_err(), "{parts}");
+        let events = format!("data: {body}\n\n");
+        assert!(
+            streamed(&at(STREAM, more), events.as_bytes(), 9).is_err(),
+            "{parts}"
+        );
+    }
+}
+
+#[test]
 fn what_is_said_before_a_tool_of_its_own_runs_is_no_answer() {
     let exchange = at(WHOLE, ANSWER);
     let stream = at(STREAM, ANSWER);

@@ -71,8 +71,11 @@ impl PartWire {
         self.executable_code.is_some() || self.tool_call.is_some()
     }
 
-    /// Whether it is of something that no event tells: its signature goes where it goes.
+    /// Whether it is of something that no event tells: its signature goes where it goes. What says more is read.
     fn is_own(&self) -> bool {
+        if self.text.is_some() || self.function_call.is_some() {
+            return false;
+        }
         let came = self.code_execution_result.is_some() || self.tool_response.is_some();
         self.uses_tool() || came || self.inline_data.is_some() || self.file_data.is_some()
     }
