@@ -311,7 +311,9 @@ async fn an_untouched_stream_of_any_wire_that_just_stops_ends_with_an_error() {
             "ollama-native",
             "/api/chat",
             stated(&format!(r#""messages":{hi}"#)),
-            lines(&[r#"{"model":"m","message":{"role":"assistant","content":"a"},"done":false}"#]),
+            lines(&[
+                r#"{"model":"m","message":{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{"done":true}}}]},"done":false}"#,
+            ]),
             lines(&[r#"{"model":"m","message":{"role":"assistant","content":""},"done": true}"#]),
         ),
     ];

@@ -27,13 +27,17 @@ fn reply(exchange: &Exchange, body: &str) -> Result<String, Fault> {
     Ok(String::from_utf8(reply.body).unwrap())
 }
 
-fn streamed(exchange: &Exchange, body: &str) -> String {
+fn try_streamed(exchange: &Exchange, body: &str) -> Result<String, Fault> {
     let checks = replay::checks(exchange).unwrap();
     let mut translator = StreamTranslator::new(exchange, checks, Ids::new(1), 1 << 20);
     let mut out = Vec::new();
-    translator.push(body.as_bytes(), &mut out).unwrap();
-    translator.finish(End::Eof, &mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    translator.push(body.as_bytes(), &mut out)?;
+    translator.finish(End::Eof, &mut out)?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+fn streamed(exchange: &Exchange, body: &str) -> String {
+    try_streamed(exchange, body).unwrap()
 }
 
 const CLOSED: &str = r#"{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#;
@@ -294,6 +298,41 @@ fn a_text_that_is_told_as_something_else_leaves_no_empty_block_behind() {
     assert_eq!(starts, 2, "{told}");
 }
 
+#[test]
+fn blanks_that_stand_alone_leave_no_empty_text_in_a_stream() {
+    let more = format!(
+        r#","tools":[{{"type":"web_search_20250305","name":"web_search"}},{{"name":"f","input_schema":{CLOSED}}}]{}"#,
+        format(CLOSED)
+    );
+    let blank = json!({"type": "text", "text": "\n\n"});
+    let used =
+        json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"q": "a"}});
+    let right = json!({"type": "text", "text": r#"{"a": 1}"#});
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"a": 1}});
+    for (content, kinds) in [
+        (
+            vec![blank.clone(), used, right],
+            vec!["server_tool_use", "text"],
+        ),
+        (vec![blank.clone(), call.clone()], vec!["tool_use"]),
+        (vec![call, blank], vec!["tool_use"]),
+    ] {
+        let stop = if kinds.contains(&"text") {
+            "end_turn"
+        } else {
+            "tool_use"
+        };
+        let (_, events) = both_ways(&content, stop);
+        let told = put_together(&streamed(&asked(&more), &events));
+        let blocks = told["content"].as_array().unwrap();
+        let came: Vec<&str> = blocks
+            .iter()
+            .map(|it| it["type"].as_str().unwrap())
+            .collect();
+        assert_eq!(came, kinds, "{told}");
+    }
+}
+
 /// A message of Anthropic's, whole, and as the events that it streams.
 fn both_ways(content: &[Value], stop: &str) -> (Value, String) {
     let usage = json!({"input_tokens": 1, "output_tokens": 2, "server_tool_use": {"web_search_requests": 1}});
@@ -443,11 +482,7 @@ fn what_is_said_on_the_way_to_an_answer_takes_nothing_from_what_stands_beside_it
     ] {
         let (message, events) = both_ways(&content, stop);
         let whole = reply(&asked(&tools), &message.to_string());
-        let checks = replay::checks(&asked(&tools)).unwrap();
-        let mut translator = StreamTranslator::new(&asked(&tools), checks, Ids::new(1), 1 << 20);
-        let mut told = Vec::new();
-        let streamed = translator.push(events.as_bytes(), &mut told);
-        let streamed = streamed.and_then(|()| translator.finish(End::Eof, &mut told));
+        let streamed = try_streamed(&asked(&tools), &events);
         assert_eq!(
             (whole.is_ok(), streamed.is_ok()),
             (is_right, is_right),
@@ -457,7 +492,7 @@ fn what_is_said_on_the_way_to_an_answer_takes_nothing_from_what_stands_beside_it
             continue;
         }
         let whole: Value = serde_json::from_str(&whole.unwrap()).unwrap();
-        let streamed = put_together(std::str::from_utf8(&told).unwrap());
+        let streamed = put_together(&streamed.unwrap());
         if content.len() > 1 && content[..2] == of(&[&search, &wrong]) {
             // A stream does not tell where one text ends and the next begins: it is one thought.
             let told = streamed["content"].as_array().unwrap();

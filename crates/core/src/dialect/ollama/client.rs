@@ -8,7 +8,7 @@ mod write;
 
 use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
 use crate::error::Error;
-use crate::ir::{Loss, Place, Reply, Request, Turn};
+use crate::ir::{Fields, Loss, Place, Reply, Request, Turn};
 
 /// Ollama, as its clients speak it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,13 +91,19 @@ impl Client for Ollama {
     }
 
     fn last_words(&self, events: &[u8]) -> Option<LastWords> {
-        let ends = states(events, "done", "true");
-        let fails = !ends && states(events, "error", "\"");
-        (ends || fails).then_some(if ends {
-            LastWords::End
-        } else {
-            LastWords::Error
-        })
+        // What a tool is called with may have such members too.
+        let may_end = |line: &&[u8]| states(line, "done", "true") || states(line, "error", "\"");
+        let lines = events.split(|byte| *byte == b'\n').filter(may_end);
+        let mut told = lines.filter_map(|line| {
+            let line: Fields = serde_json::from_slice(line).ok()?;
+            let fails = line
+                .raw("error")
+                .is_some_and(|error| error.starts_with('"'));
+            let ends = line.raw("done") == Some("true");
+            let error = fails.then_some(LastWords::Error);
+            ends.then_some(LastWords::End).or(error)
+        });
+        told.next()
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

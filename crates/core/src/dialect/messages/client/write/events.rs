@@ -188,13 +188,19 @@ impl EventWriter {
         if head.begins_text() && self.begun.is_empty() || is_begun && head.says_nothing() {
             self.begun.push(data.to_vec());
         } else {
-            self.keep_begun(out);
+            self.keep_begun(head.r#type == "content_block_delta", out);
             self.pass(head, data, out);
         }
     }
 
-    fn keep_begun(&mut self, out: &mut Vec<u8>) {
-        for data in std::mem::take(&mut self.begun) {
+    /// Passes on what was held back of texts; not where they end without a word: what they said was told as something else.
+    fn keep_begun(&mut self, goes_on: bool, out: &mut Vec<u8>) {
+        let begun = std::mem::take(&mut self.begun);
+        let says = |data: &Vec<u8>| memchr::memmem::find(data, b"\"text_delta\"").is_some();
+        if !goes_on && !begun.iter().any(says) {
+            return;
+        }
+        for data in begun {
             if let Ok(head) = serde_json::from_slice(&data) {
                 self.pass(&head, &data, out);
             }
@@ -449,7 +455,7 @@ impl Writer for EventWriter {
     }
 
     fn end(&mut self, note: Option<&str>, out: &mut Vec<u8>) {
-        self.keep_begun(out);
+        self.keep_begun(false, out);
         if self.has_ended {
             if let Some(note) = note {
                 sse::comment(note, out);
