@@ -322,8 +322,10 @@ fn blanks_that_stand_alone_leave_no_empty_text_in_a_stream() {
         } else {
             "tool_use"
         };
-        let (_, events) = both_ways(&content, stop);
+        let (message, events) = both_ways(&content, stop);
         let told = put_together(&streamed(&asked(&more), &events));
+        let whole = reply(&asked(&more), &message.to_string()).unwrap();
+        assert!(!whole.contains("thinking"), "{whole}");
         let blocks = told["content"].as_array().unwrap();
         let came: Vec<&str> = blocks
             .iter()

@@ -253,8 +253,7 @@ impl Writer for ReplyWriter {
             } else {
                 &end.parts[..]
             };
-            let own = Fields::default();
-            candidates.push(candidate(*index, parts, Some(end), &own));
+            candidates.push(candidate(*index, parts, Some(end), &Fields::default()));
         }
         // A comment would be taken for data by Google's clients.
         if let Some(note) = note {

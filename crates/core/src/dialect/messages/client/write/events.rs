@@ -30,6 +30,8 @@ pub(in crate::dialect::messages::client) struct EventWriter {
     begun: Vec<Vec<u8>>,
     /// Signs the open thought.
     signer: Signer,
+    /// What is thought the server told as that; before a server of this wire it is a remark else.
+    is_thought: bool,
     /// Who makes the calls that are to come, where the server says it.
     callers: Vec<(u32, Box<RawValue>)>,
     /// What of the open call's input came.
@@ -123,6 +125,7 @@ impl EventWriter {
     pub(in crate::dialect::messages::client) fn new(terms: Terms) -> Self {
         Self {
             signer: terms.seal.signer(),
+            is_thought: false,
             awaits_counts: terms.counts_first,
             terms,
             start: Start::default(),
@@ -162,12 +165,18 @@ impl EventWriter {
                 self.awaits_counts = false;
             }
             Event::Choice { .. } => self.begin(out),
-            Event::Reasoning { text, .. } => self.delta(Delta::Reasoning(text), out),
+            Event::Reasoning { text, .. } => {
+                self.is_thought = true;
+                self.delta(Delta::Reasoning(text), out);
+            }
             Event::Sealed {
                 sealed: Sealed::Thinking(block),
                 ..
             } => self.seal(&block, out),
-            Event::Delta { delta, .. } => self.delta(delta, out),
+            Event::Delta { delta, .. } => {
+                self.is_thought &= !matches!(delta, Delta::Reasoning(_));
+                self.delta(delta, out);
+            }
             Event::Caller { call, caller, .. } => self.callers.push((call, caller)),
             Event::Sealed { .. }
             | Event::Logprobs { .. }
@@ -365,8 +374,7 @@ impl EventWriter {
         if self.open != Some(Open::Thinking) {
             let block = json!({"type": "thinking", "thinking": "", "signature": ""});
             self.open(Open::Thinking, &block, out);
-            // A thought of this wire's server has its own signature: what has none was a remark.
-            self.signer = match self.terms.keeps_bytes {
+            self.signer = match self.terms.keeps_bytes && !self.is_thought {
                 true => self.terms.seal.remark_signer(),
                 false => self.terms.seal.signer(),
             };

@@ -101,6 +101,10 @@ fn retell(
             answer.push((*at, text.as_str()));
         } else {
             remark = remark.strip_prefix(text.as_str())?;
+            if text.trim().is_empty() {
+                left_out.push(*at);
+                continue;
+            }
             content[*at] = raw(&Block::Thinking {
                 thinking: text.clone(),
                 signature: terms.seal.sign_remark(text),
