@@ -188,7 +188,7 @@ pub trait Client: fmt::Debug + Send + Sync {
 pub enum LastWords {
     /// An answer is whole; the mark of the end follows.
     Answer,
-    /// All is said, and nothing follows.
+    /// All is said, if only that it failed, and nothing follows.
     End,
     /// There is an error in its place.
     Error,

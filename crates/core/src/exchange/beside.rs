@@ -7,7 +7,7 @@
 use crate::ir::{Choice, Delta, FinishReason, Violation};
 
 /// More of a text is not waited for.
-const MAX_BYTES: usize = 64 << 10;
+pub(super) const MAX_BYTES: usize = 64 << 10;
 
 /// What a text may be beside an answer.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,12 +1,9 @@
 //! One choice of a stream: what of it is known, and what waits.
 
-use super::beside::Doubted;
+use super::beside::{Doubted, MAX_BYTES};
 use super::flow::ChoiceFlow;
 use super::goes_on;
 use crate::ir::{Delta, Event, FinishReason, Violation};
-
-/// More blanks are not held back.
-const MAX_BLANKS: usize = 64 << 10;
 
 /// One choice of the stream.
 #[derive(Debug)]
@@ -90,7 +87,7 @@ impl ChoiceStream {
         match delta {
             Delta::Text(more) => {
                 self.blanks.push_str(&more);
-                let waits = more.trim_ascii().is_empty() && self.blanks.len() <= MAX_BLANKS;
+                let waits = more.trim_ascii().is_empty() && self.blanks.len() <= MAX_BYTES;
                 let text = (!waits).then(|| Delta::Text(std::mem::take(&mut self.blanks)));
                 (None, text)
             }

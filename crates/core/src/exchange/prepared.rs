@@ -7,7 +7,7 @@ use crate::dialect::client::Client;
 use crate::dialect::server::Told;
 use crate::error::Error;
 use crate::history::prefill;
-use crate::ir::{Draft, Fields, Refusal, Request, Seal};
+use crate::ir::{Draft, Fields, Request, Seal};
 use crate::json::place;
 use crate::rules::Rule;
 use bytes::Bytes;
@@ -238,10 +238,9 @@ impl Opened {
     #[must_use]
     pub fn written(&self, prepared: &Prepared, rule: &Rule) -> Option<[Bytes; 3]> {
         const SHORT_BYTES: usize = 32 << 10;
-        if prepared.exchange.keeps_wire() && rule.history.refuses(Refusal::UnsignedCalls) {
+        if prepared.exchange.keeps_wire() {
             let conversation = self.body().get(self.conversation.clone()?)?;
-            let has = |name: &str| memchr::memmem::find(conversation, name.as_bytes()).is_some();
-            if has("\"functionCall\"") || has("\"function_call\"") {
+            if (prepared.exchange.editor()).may_sign(conversation, &rule.history) {
                 return None;
             }
         }

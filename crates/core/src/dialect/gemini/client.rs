@@ -116,12 +116,7 @@ impl Client for Gemini {
     fn last_words(&self, events: &[u8]) -> Option<LastWords> {
         let is_told = |name| states(events, name, "\"");
         let ends = is_told("finishReason") || is_told("blockReason");
-        let fails = !ends && states(events, "error", "{");
-        (ends || fails).then_some(if ends {
-            LastWords::End
-        } else {
-            LastWords::Error
-        })
+        (ends || states(events, "error", "{")).then_some(LastWords::End)
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

@@ -94,16 +94,14 @@ impl Client for Ollama {
         // What a tool is called with may have such members too.
         let may_end = |line: &&[u8]| states(line, "done", "true") || states(line, "error", "\"");
         let lines = events.split(|byte| *byte == b'\n').filter(may_end);
-        let mut told = lines.filter_map(|line| {
-            let line: Fields = serde_json::from_slice(line).ok()?;
+        let mut told = lines.filter(|line| {
+            let line: Fields = serde_json::from_slice(line).unwrap_or_default();
             let fails = line
                 .raw("error")
                 .is_some_and(|error| error.starts_with('"'));
-            let ends = line.raw("done") == Some("true");
-            let error = fails.then_some(LastWords::Error);
-            ends.then_some(LastWords::End).or(error)
+            fails || line.raw("done") == Some("true")
         });
-        told.next()
+        told.next().map(|_| LastWords::End)
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

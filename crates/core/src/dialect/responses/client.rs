@@ -116,12 +116,7 @@ impl Client for Responses {
         const ENDS: [&str; 4] = ["completed", "incomplete", "failed", "cancelled"];
         let event = |kind: &str| states(events, "type", &format!("\"{kind}\""));
         let ends = ENDS.iter().any(|end| event(&format!("response.{end}")));
-        let fails = !ends && event("error");
-        (ends || fails).then_some(if ends {
-            LastWords::End
-        } else {
-            LastWords::Error
-        })
+        (ends || event("error")).then_some(LastWords::End)
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

@@ -35,6 +35,11 @@ pub trait Editor: fmt::Debug + Sync {
         false
     }
 
+    /// Whether [`Self::sign`] may find any in this conversation, which is looked at as bytes.
+    fn may_sign(&self, _conversation: &[u8], _history: &History) -> bool {
+        false
+    }
+
     /// Where a thought of another server stands that [`Self::respell`] leaves out: a JSON Pointer to the first one.
     fn foreign_thought(&self, _fields: &Fields) -> Option<String> {
         None

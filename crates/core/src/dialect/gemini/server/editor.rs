@@ -135,6 +135,12 @@ impl Editor for GeminiEditor {
         changed
     }
 
+    fn may_sign(&self, conversation: &[u8], history: &History) -> bool {
+        let has = |name: &str| memchr::memmem::find(conversation, name.as_bytes()).is_some();
+        history.refuses(Refusal::UnsignedCalls)
+            && (has("\"functionCall\"") || has("\"function_call\""))
+    }
+
     fn foreign_thought(&self, fields: &Fields) -> Option<String> {
         fields
             .raw("contents")
