@@ -547,3 +547,201 @@ fn a_turn_that_is_a_call_for_the_client_has_no_answer_yet() {
         }
     }
 }
+
+fn format() -> Value {
+    json!({"format": {"type": "json_schema", "name": "s", "strict": true, "schema": {"type": "object",
+        "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false}}})
+}
+
+/// What SDKs put together of a stream: each item stands where it is told first, and is what its end says.
+fn folded(events: &[Value]) -> Vec<Value> {
+    let mut items: Vec<Value> = Vec::new();
+    for event in events {
+        let place = event["output_index"].as_u64();
+        let place = place.map(|place| usize::try_from(place).unwrap());
+        match event["type"].as_str().unwrap() {
+            "response.output_item.added" => {
+                assert_eq!(place, Some(items.len()), "{event}");
+                items.push(event["item"].clone());
+            }
+            "response.output_item.done" => {
+                let item = &mut items[place.unwrap()];
+                assert_eq!(item["id"], event["item"]["id"]);
+                *item = event["item"].clone();
+            }
+            _ => {
+                if let Some(place) = place {
+                    assert_eq!(event["item_id"], items[place]["id"], "{event}");
+                }
+            }
+        }
+    }
+    items
+}
+
+/// A remark that nobody marks as one, where a form is asked for, is a thought; the rest stays the server's, and the server gets it
+/// back as it was.
+#[test]
+fn a_remark_is_a_thought_that_goes_back_as_the_message_that_it_was() {
+    let mut remark = message("I look it up.");
+    remark["id"] = json!("msg_remark");
+    let shell = json!({"type": "shell_call", "id": "sh_theirs", "status": "completed", "call_id": "c",
+        "action": {"commands": ["ls"]}});
+    let tools = json!([tool(), {"type": "web_search"}, {"type": "shell"}]);
+    for behind in [
+        vec![call("{\"a\":1}")],
+        vec![search(), message("{\"a\": 1}")],
+        vec![shell.clone()],
+        vec![search(), thought(), call("{\"a\":1}"), search()],
+    ] {
+        let output = [vec![thought(), remark.clone()], behind].concat();
+        let reply = response("completed", json!(output));
+        for streams in [false, true] {
+            let mut request = json!({"input": [{"role": "user", "content": "x"}], "text": format(), "tools": tools, "stream": streams});
+            let told = match streams {
+                false => whole(&mut of(request.clone()), &reply).unwrap(),
+                true => {
+                    let events = streamed(&mut of(request.clone()), &stream(&output)).unwrap();
+                    let last = events.last().unwrap()["response"].clone();
+                    assert_eq!(json!(folded(&events)), last["output"]);
+                    last
+                }
+            };
+            let mut expected = reply.clone();
+            let thought = &told["output"][1];
+            assert_eq!(thought["content"][0]["text"], "I look it up.", "{told}");
+            assert_eq!(
+                (&thought["type"], &thought["id"]),
+                (&json!("reasoning"), &json!("msg_remark"))
+            );
+            expected["output"][1] = thought.clone();
+            assert_eq!(told, expected);
+            let items = request["input"].as_array_mut().unwrap();
+            items.extend(told["output"].as_array().unwrap().clone());
+            let sent = sent(&of(request)).unwrap();
+            assert_eq!(sent["input"].as_array().unwrap()[1..], output);
+        }
+    }
+}
+
+#[test]
+fn blanks_beside_a_call_are_no_message() {
+    let mut blank = message("\n\n");
+    blank["id"] = json!("msg_blank");
+    let output = [blank, call("{\"a\":1}")];
+    for streams in [false, true] {
+        let request = json!({"input": "x", "text": format(), "tools": [tool()], "stream": streams});
+        let told = match streams {
+            false => whole(&mut of(request), &response("completed", json!(output))).unwrap(),
+            true => {
+                let events = streamed(&mut of(request), &stream(&output)).unwrap();
+                let last = events.last().unwrap()["response"].clone();
+                assert_eq!(json!(folded(&events)), last["output"]);
+                last
+            }
+        };
+        assert_eq!(told["output"], json!(output[1..]));
+    }
+}
+
+#[test]
+fn thoughts_in_several_parts_are_told_as_they_came() {
+    let part = |text: &str| json!({"type": "summary_text", "text": text});
+    let mut thought = thought();
+    thought["summary"] = json!([part("hm"), part("so")]);
+    let output = [thought, message("look")];
+    let mut events = stream(&output);
+    let at = events
+        .iter()
+        .position(|event| event["type"] == "response.reasoning_summary_text.delta")
+        .unwrap();
+    let of = |kind: &str, index: u64, name: &str, value: Value| {
+        json!({"type": kind, "output_index": 0,
+        "item_id": "rs_theirs", "summary_index": index, name: value})
+    };
+    let said = [
+        of("response.reasoning_summary_part.added", 0, "part", part("")),
+        of(
+            "response.reasoning_summary_text.delta",
+            0,
+            "delta",
+            json!("hm"),
+        ),
+        of(
+            "response.reasoning_summary_part.done",
+            0,
+            "part",
+            part("hm"),
+        ),
+        of("response.reasoning_summary_part.added", 1, "part", part("")),
+        of(
+            "response.reasoning_summary_text.delta",
+            1,
+            "delta",
+            json!("so"),
+        ),
+        of(
+            "response.reasoning_summary_part.done",
+            1,
+            "part",
+            part("so"),
+        ),
+    ];
+    events.splice(at..=at, said.clone());
+    let told = streamed(
+        &mut self::of(json!({"input": "x", "tools": [tool()], "stream": true})),
+        &events,
+    )
+    .unwrap();
+    let told: Vec<Value> = (told.into_iter())
+        .filter(|event| event["item_id"] == "rs_theirs")
+        .map(|mut event| {
+            event.as_object_mut().unwrap().remove("sequence_number");
+            event
+        })
+        .collect();
+    assert_eq!(told, said);
+}
+
+#[test]
+fn what_is_mended_stands_among_what_is_the_servers() {
+    let mended = |output: &[Value], streams: bool| {
+        let request = json!({"input": "x", "text": format(), "tools": [{"type": "web_search"}, tool()], "stream": streams});
+        let mut exchange = of(request);
+        exchange.repair = isogloss_core::ir::Repair::Syntax;
+        if !streams {
+            return whole(&mut exchange, &response("completed", json!(output))).unwrap();
+        }
+        let events = streamed(&mut exchange, &stream(output)).unwrap();
+        let last = events.last().unwrap()["response"].clone();
+        assert_eq!(json!(folded(&events)), last["output"]);
+        last
+    };
+    let output = [thought(), search(), message("{\"a\": 1,}")];
+    let told = mended(&output, false);
+    assert_eq!(told["output"][2]["content"][0]["text"], "{\"a\": 1}");
+    let mut expected = response("completed", json!(output));
+    expected["output"][2]["content"] = told["output"][2]["content"].clone();
+    assert_eq!(told, expected);
+    for streams in [false, true] {
+        let output = [thought(), search(), call("{\"a\": 1,}")];
+        let mut expected = response("completed", json!(output));
+        expected["output"][2]["arguments"] = json!("{\"a\": 1}");
+        assert_eq!(mended(&output, streams), expected);
+    }
+}
+
+#[test]
+fn a_stream_that_nobody_asked_for_is_the_reply_at_its_end() {
+    let output = [thought(), search(), message("look"), call("{\"a\":1}")];
+    let mut exchange = of(json!({"input": "x", "tools": [tool()]}));
+    let checks = exchange.compile(&Default::default()).unwrap();
+    let body: String = stream(&output)
+        .iter()
+        .map(|event| format!("data: {event}\n\n"))
+        .collect();
+    let told =
+        exchange::reply_of_events(&exchange, &checks, Ids::new(42), body.as_bytes()).unwrap();
+    let told: Value = serde_json::from_slice(&told.body).unwrap();
+    assert_eq!(told, response("completed", json!(output)));
+}

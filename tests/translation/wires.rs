@@ -348,15 +348,21 @@ fn stream_body(wire: Wire, said: &Said, line_end: &str) -> Vec<u8> {
 impl Message {
     /// What a client would put together.
     fn of(events: Vec<Event>) -> Self {
+        // Clients of the wire read some of it in events of its own.
+        let thoughts = events.iter().filter_map(|event| match event {
+            Event::Reasoning { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let reasoning = thoughts.collect();
         let reply = Reply::fold(events);
         let mut message = Self {
+            reasoning,
             tokens: reply.usage.map(|usage| usage.prompt + usage.completion),
             ..Self::default()
         };
         let [choice] = reply.choices.as_slice() else {
             panic!("{:?}", reply.choices)
         };
-        message.reasoning.clone_from(&choice.reasoning);
         let mut calls: BTreeMap<u32, (String, String)> = BTreeMap::new();
         for delta in &choice.deltas {
             match delta {

@@ -97,6 +97,10 @@ impl Fold {
                 of: Of::Reply,
                 fields,
             } => self.own(Arc::unwrap_or_clone(fields)),
+            Event::Own {
+                of: Of::Whole,
+                fields,
+            } => self.own = Some(Arc::unwrap_or_clone(fields)),
             event => self.events.push(event),
         }
         Ok(())

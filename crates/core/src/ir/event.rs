@@ -131,6 +131,8 @@ pub struct Start {
 pub enum Of {
     /// The reply.
     Reply,
+    /// The reply, as its server put it together when a stream of it was over.
+    Whole,
     /// A choice.
     Choice(u32),
     /// The message of a choice.
@@ -211,7 +213,10 @@ impl Event {
                 ..
             } => Some(*choice),
             Self::Start(_)
-            | Self::Own { of: Of::Reply, .. }
+            | Self::Own {
+                of: Of::Reply | Of::Whole,
+                ..
+            }
             | Self::Usage(_)
             | Self::Done
             | Self::Error(_)

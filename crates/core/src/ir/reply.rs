@@ -103,6 +103,10 @@ impl Reply {
                     self.own = fields;
                 }
             }
+            Event::Own {
+                of: Of::Whole,
+                fields,
+            } => self.own = fields,
             Event::Usage(usage) => self.usage = Some(usage),
             Event::NoCall { .. } | Event::Done | Event::Error(_) | Event::Garbage => {}
             event => {

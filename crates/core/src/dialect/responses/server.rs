@@ -20,6 +20,10 @@ impl Server for ResponsesServer {
         Wire::Responses
     }
 
+    fn hosts_tools(&self) -> bool {
+        true
+    }
+
     fn seals_thoughts(&self) -> bool {
         true
     }

@@ -3,7 +3,9 @@
 //! What real clients need was measured: every item has its id, its status and its place, every event its number; the
 //! last event repeats the whole output.
 
+mod begun;
 mod output;
+mod own;
 pub(in crate::dialect::responses) mod sealed;
 mod sound;
 mod theirs;
@@ -15,9 +17,10 @@ use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
 use crate::error::Error;
 use crate::ir::{
-    CallKind, Choice, Delta, Event, Fields, FinishReason, Of, Reply, Sealed, Start, Usage, raw,
+    CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Sealed, Start, Usage, raw,
 };
 use crate::sse;
+use begun::Begun;
 use output::{Body, Call, Item, Part, PartKind, Status};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -31,12 +34,15 @@ pub(super) const END_MARK: &[u8] = b"\"error\":null}}";
 
 /// A whole reply: what a stream would have said of it.
 pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
-    if terms.keeps_bytes && theirs::says_the_same(reply) && sound::is_response(reply) {
+    if terms.keeps_bytes && own::says_the_same(reply) && sound::is_response(reply) {
         return reply.own.to_json();
     }
     let mut writer = EventWriter::new(terms.clone());
     let mut teller = Teller::silent();
-    writer.take(reply, &mut teller);
+    match reply.own.has("output") {
+        true => writer.retell(reply, &mut teller),
+        false => writer.take(reply, &mut teller),
+    }
     writer.close(&mut teller);
     writer.response(true).to_json()
 }
@@ -57,6 +63,8 @@ pub(super) struct EventWriter {
     has_begun: bool,
     /// The server's own object, where it is of this wire.
     base: Option<Fields>,
+    /// Messages of such a server's of which nothing was told yet.
+    begun: Vec<Begun>,
     /// The id of the item that opens next, where the server gave it one.
     next_id: Option<String>,
     /// Thoughts are told as their own summary.
@@ -96,6 +104,7 @@ impl EventWriter {
             logprobs: Vec::new(),
             has_begun: false,
             base: None,
+            begun: Vec::new(),
             next_id: None,
             waiting: Vec::new(),
             now: None,
@@ -191,7 +200,7 @@ impl EventWriter {
             match delta {
                 Delta::Text(text) => self.say(PartKind::Text, text, teller),
                 Delta::Refusal(text) => self.say(PartKind::Refusal, text, teller),
-                Delta::Reasoning(text) => self.think(text, teller),
+                Delta::Reasoning(text) => self.remark(text, teller),
                 Delta::CallStart {
                     call,
                     id,
@@ -325,12 +334,26 @@ impl EventWriter {
         logprobs: Vec<Box<RawValue>>,
         teller: &mut Teller<'_>,
     ) {
-        let open = self.last();
-        let open = open.filter(|(_, item)| matches!(item.body, Body::Message(_)));
-        let place = match open.map(|(place, _)| place) {
-            Some(place) => place,
-            None => self.open(Body::Message(Vec::new()), teller),
+        let open = self.items.len().checked_sub(1);
+        let open = open.filter(|place| self.begun.is_empty() && self.items[*place].is_message());
+        let (place, behind) = match open {
+            Some(place) => (place, Vec::new()),
+            None => self.begin_message(teller),
         };
+        self.add_to(place, kind, text, logprobs, teller);
+        behind
+            .into_iter()
+            .for_each(|event| self.tell_theirs(event, teller));
+    }
+
+    fn add_to(
+        &mut self,
+        place: usize,
+        kind: PartKind,
+        text: &str,
+        logprobs: Vec<Box<RawValue>>,
+        teller: &mut Teller<'_>,
+    ) {
         let Item { id, body, .. } = &mut self.items[place];
         let Body::Message(parts) = body else {
             return;
@@ -366,6 +389,10 @@ impl EventWriter {
             return;
         }
         let place = self.thoughts(teller);
+        self.think_more(place, text, teller);
+    }
+
+    fn think_more(&mut self, place: usize, text: &str, teller: &mut Teller<'_>) {
         let Item { id, body, .. } = &mut self.items[place];
         let Body::Reasoning {
             text: known,
@@ -394,6 +421,7 @@ impl EventWriter {
                     sealed: Vec::new(),
                     is_summary: self.sums_up,
                     is_kept: self.keeps_thoughts,
+                    remark: None,
                 };
                 self.open(body, teller)
             }
@@ -484,14 +512,11 @@ impl Writer for EventWriter {
         for event in events.drain(..) {
             match event {
                 // What it is about is told before and after it.
-                Event::Own {
-                    of: Of::Reply,
-                    fields,
-                } => {
+                Event::Own { of, fields } => {
                     if !said.is_empty() {
                         self.take(&Reply::fold(said.drain(..)), &mut teller);
                     }
-                    self.theirs(&fields, &mut teller);
+                    self.theirs(of, &fields, &mut teller);
                 }
                 event => said.push(event),
             }

@@ -17,16 +17,24 @@ impl Editor for ResponsesEditor {
         Cow::Borrowed(super::ask::PATH)
     }
 
-    /// Thoughts that we sealed for another server: this one cannot read them.
+    /// Thoughts that we sealed for another server: this one cannot read them. Its own remarks, which were told as thoughts, are
+    /// its messages again.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
         let input = fields.raw("input").filter(|raw| raw.contains(sealed::MARK));
         let items = input.and_then(|raw| serde_json::from_str::<Vec<Box<RawValue>>>(raw).ok());
         let Some(mut items) = items else {
             return false;
         };
+        let mut has_remark = false;
+        for item in &mut items {
+            if let Some(message) = remark(item) {
+                *item = message;
+                has_remark = true;
+            }
+        }
         let before = items.len();
         items.retain(|item| !is_ours(item));
-        if items.len() == before {
+        if items.len() == before && !has_remark {
             return false;
         }
         fields.to_mut().set("input", raw(&items));
@@ -39,7 +47,7 @@ impl Editor for ResponsesEditor {
             .filter(|raw| raw.contains(sealed::MARK))?;
         let at = items(fields, "input")?
             .iter()
-            .position(|item| is_ours(item))?;
+            .position(|item| is_ours(item) && remark(item).is_none())?;
         Some(format!("/input/{at}"))
     }
 
@@ -117,6 +125,13 @@ impl Editor for ResponsesEditor {
         text.set("format", raw(&format));
         fields.set("text", raw(&text));
     }
+}
+
+/// What the server said on the way to an answer, as it said it.
+fn remark(item: &RawValue) -> Option<Box<RawValue>> {
+    let item: Value = serde_json::from_str(item.get()).ok()?;
+    let kept = item["encrypted_content"].as_str();
+    sealed::message(kept.filter(|_| item["type"] == "reasoning")?)
 }
 
 fn is_ours(item: &RawValue) -> bool {

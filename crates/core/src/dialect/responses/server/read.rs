@@ -321,6 +321,8 @@ enum Open {
     },
     /// Whether some of its text came.
     Told { has_text: bool },
+    /// Thoughts, of which nothing is demanded: their events go along as they came.
+    Thoughts { has_text: bool },
     /// What is said beside the answer.
     Aside,
     /// One of the server's own.
@@ -379,8 +381,18 @@ impl Stream {
                 self.tells(place);
                 sink.refusal(0, Some(event.delta?));
             }
+            kind if kind.starts_with("response.")
+                && !kind.starts_with("response.output_item.")
+                && self.are_thoughts(place)
+                && event.output_index.is_some() =>
+            {
+                let thought = self.thought(place, kind, &event)?;
+                sink.own(Of::Message(0), of_server("event", data)?);
+                if !thought.is_empty() {
+                    sink.own_reasoning(0, thought);
+                }
+            }
             "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
-                self.tells(place);
                 sink.reasoning(0, Some(event.delta?));
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
@@ -422,6 +434,10 @@ impl Stream {
             return None;
         }
         let known = ItemWire::read(item)?;
+        // What was said before it was said on the way to it.
+        if let Some(call) = hosted_call(&known.r#type) {
+            sink.hosted(0, call);
+        }
         told("added", item.get().as_bytes(), sink)?;
         let open = match (known.r#type.as_str(), kind_of(&known.r#type)) {
             (_, Some(kind)) => {
@@ -435,13 +451,9 @@ impl Stream {
                 }
             }
             ("message", _) if known.is_aside() => Open::Aside,
-            ("message" | "reasoning", _) => Open::Told { has_text: false },
-            (kind, _) => {
-                if let Some(call) = hosted_call(kind) {
-                    sink.hosted(0, call);
-                }
-                Open::Theirs
-            }
+            ("message", _) => Open::Told { has_text: false },
+            ("reasoning", _) => Open::Thoughts { has_text: false },
+            _ => Open::Theirs,
         };
         self.open.insert(place, open);
         Some(())
@@ -455,19 +467,42 @@ impl Stream {
                 told("added", raw_item.get().as_bytes(), sink)?;
                 item(raw_item, &mut self.calls, sink)?;
             }
-            Some(Open::Told { has_text: false }) => item(raw_item, &mut self.calls, sink)?,
+            Some(Open::Told { has_text: false } | Open::Thoughts { has_text: false }) => {
+                item(raw_item, &mut self.calls, sink)?;
+            }
             Some(call @ Open::Call { .. }) => {
                 self.open.insert(place, call);
                 self.all_input(place, known.arguments.or(known.input), sink);
                 self.open.remove(&place);
             }
-            Some(Open::Told { .. } | Open::Theirs | Open::Aside) => {}
+            Some(Open::Told { .. } | Open::Thoughts { .. } | Open::Theirs | Open::Aside) => {}
         }
         told("done", raw_item.get().as_bytes(), sink)
     }
 
     fn is_aside(&self, place: usize) -> bool {
         matches!(self.open.get(&place), Some(Open::Aside))
+    }
+
+    fn are_thoughts(&self, place: usize) -> bool {
+        matches!(self.open.get(&place), Some(Open::Thoughts { .. }))
+    }
+
+    /// What an event of thoughts says more of them.
+    fn thought(&mut self, place: usize, kind: &str, event: &EventWire) -> Option<String> {
+        let said = match kind {
+            "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
+                event.delta.clone()?
+            }
+            "response.reasoning_summary_part.added" if event.summary_index > Some(0) => {
+                return Some(BETWEEN_SECTIONS.to_owned());
+            }
+            _ => String::new(),
+        };
+        if let Some(Open::Thoughts { has_text }) = self.open.get_mut(&place) {
+            *has_text |= !said.is_empty();
+        }
+        Some(said)
     }
 
     fn tells(&mut self, place: usize) {
@@ -505,7 +540,8 @@ impl Stream {
         }
         let response: ResponseWire = serde_json::from_str(raw_response.get()).ok()?;
         response.start(sink);
-        told("response", raw_response.get().as_bytes(), sink)?;
+        let own: Fields = serde_json::from_str(raw_response.get()).ok()?;
+        sink.own(Of::Whole, own);
         response.finish(self.calls, sink);
         sink.done();
         Some(())
@@ -525,9 +561,13 @@ fn is_kind(kind: &str) -> bool {
 
 /// What only this wire says, under the name by which the writer knows it.
 fn told(name: &str, said: &[u8], sink: &mut Sink<'_>) -> Option<()> {
+    sink.own(Of::Reply, of_server(name, said)?);
+    Some(())
+}
+
+fn of_server(name: &str, said: &[u8]) -> Option<Fields> {
     let said: Box<RawValue> = serde_json::from_slice(said).ok()?;
     let mut fields = Fields::default();
     fields.set(name, raw(&said));
-    sink.own(Of::Reply, fields);
-    Some(())
+    Some(fields)
 }

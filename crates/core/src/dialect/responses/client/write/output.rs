@@ -2,7 +2,7 @@
 
 use super::super::names::Names;
 use super::super::own::Own;
-use super::sealed;
+use super::{sealed, sound, theirs};
 use crate::ir::{CallKind, Sealed};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub(super) struct Item {
     pub(super) id: String,
     pub(super) body: Body,
     pub(super) status: Status,
-    /// As the server told it, where that says what was verified.
+    /// As the server told it.
     pub(super) own: Option<Value>,
     /// As the server ended it, where it is not verified yet: its end is told with the reply's.
     pub(super) ended: Option<Status>,
@@ -36,6 +36,8 @@ pub(super) enum Body {
         is_summary: bool,
         /// The client asked for what it can send back instead of the text.
         is_kept: bool,
+        /// It is a message of the server's that is no answer: what goes back to it.
+        remark: Option<Value>,
     },
     Call(Call),
     /// Of the server's own making: nothing that another wire says.
@@ -152,6 +154,20 @@ pub(super) fn thought(text: &str, is_summary: bool) -> Value {
 }
 
 impl Item {
+    /// Whether it is a message of which more may be told.
+    pub(super) fn is_message(&self) -> bool {
+        matches!(self.body, Body::Message(_)) && self.status == Status::InProgress
+    }
+
+    /// The server ended it so.
+    pub(super) fn ended_as(&mut self, item: Value) {
+        self.ended = Some(match item["status"].as_str() {
+            Some("incomplete") => Status::Incomplete,
+            _ => Status::Completed,
+        });
+        self.own = sound::is_item(&item).then_some(item);
+    }
+
     /// Whether it is a call of a tool of OpenAI's own, which is told as a whole.
     pub(super) const fn is_own(&self) -> bool {
         matches!(self.body, Body::Call(Call { own: Some(_), .. }))
@@ -172,8 +188,10 @@ impl Item {
 
     /// As the client reads it.
     pub(super) fn json(&self) -> Value {
-        if let Some(own) = &self.own {
-            return own.clone();
+        if let Some(own) = &self.own
+            && let Some(own) = theirs::retold(&self.body, own)
+        {
+            return own;
         }
         let mut item = match &self.body {
             Body::Theirs(item) => return item.clone(),
@@ -186,6 +204,7 @@ impl Item {
                 sealed,
                 is_summary,
                 is_kept,
+                remark,
             } => {
                 let mut item = json!({"type": "reasoning", "summary": [], "content": []});
                 if !text.is_empty() {
@@ -193,7 +212,8 @@ impl Item {
                     item[name] = json!([thought(text, *is_summary)]);
                 }
                 let thought = Some(text.as_str()).filter(|_| *is_kept);
-                if let Some(kept) = sealed::write(sealed, thought) {
+                let kept = remark.as_ref().and_then(sealed::remark);
+                if let Some(kept) = kept.or_else(|| sealed::write(sealed, thought)) {
                     item["encrypted_content"] = json!(kept);
                 }
                 item

@@ -1,7 +1,8 @@
 //! What only the server that made it can read, in the one field that clients send back as it came.
 
-use crate::ir::Sealed;
+use crate::ir::{Sealed, raw};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// What ours begins with: OpenAI's own texts are others.
@@ -14,6 +15,27 @@ enum Kept {
     Signature(String),
     /// What was thought, of a server that seals nothing.
     Thought(String),
+    /// What a server of this wire said on the way to an answer: its own item.
+    Remark(Box<RawValue>),
+}
+
+/// The same of a message that is told as a thought.
+pub(super) fn remark(message: &Value) -> Option<String> {
+    let text = serde_json::to_string(&[Kept::Remark(raw(message))]).ok()?;
+    Some(format!("{MARK}{text}"))
+}
+
+/// The message that a thought was.
+pub(in crate::dialect::responses) fn message(text: &str) -> Option<Box<RawValue>> {
+    let kept = kept(text)?.into_iter();
+    kept.rev().find_map(|kept| match kept {
+        Kept::Remark(message) => Some(message),
+        _ => None,
+    })
+}
+
+fn kept(text: &str) -> Option<Vec<Kept>> {
+    serde_json::from_str(text.strip_prefix(MARK)?).ok()
 }
 
 /// As the text of `encrypted_content`; of what is not sealed, the thought itself, if it is to be kept so.
@@ -39,14 +61,14 @@ pub(in crate::dialect::responses) fn is_ours(text: &str) -> bool {
 
 /// What a text holds, and the thought that it is; nothing where it is none of ours.
 pub(in super::super) fn read(text: &str) -> (Vec<Sealed>, Option<String>) {
-    let kept = text.strip_prefix(MARK);
-    let kept = kept.and_then(|text| serde_json::from_str::<Vec<Kept>>(text).ok());
     let (mut sealed, mut thought) = (Vec::new(), None);
-    for kept in kept.unwrap_or_default() {
+    for kept in kept(text).unwrap_or_default() {
         match kept {
             Kept::Thinking(block) => sealed.push(Sealed::Thinking(block)),
             Kept::Signature(signature) => sealed.push(Sealed::Signature(signature)),
             Kept::Thought(text) => thought = Some(text),
+            // Who sends it sends its text.
+            Kept::Remark(_) => {}
         }
     }
     (sealed, thought)

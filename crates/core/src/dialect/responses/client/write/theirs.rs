@@ -1,15 +1,19 @@
 //! What a server of the same wire says beside what was verified: its ids, its own items, citations, encrypted thoughts.
 
-use super::super::names::joined;
-use super::output::{Body, Item, PartKind, Status};
+use super::begun::Begun;
+use super::output::{Body, Item, Part, PartKind, Status};
 use super::told::Teller;
 use super::{EventWriter, counts, sound};
-use crate::ir::{CallKind, Delta, Fields, Reply, raw};
-use serde_json::Value;
+use crate::ir::{CallKind, Fields, Of, raw};
+use serde_json::{Value, json};
 
 impl EventWriter {
     /// Takes what the reader of this wire noted, each under a name of its own.
-    pub(super) fn theirs(&mut self, said: &Fields, teller: &mut Teller<'_>) {
+    pub(super) fn theirs(&mut self, of: Of, said: &Fields, teller: &mut Teller<'_>) {
+        if of == Of::Whole {
+            self.base = Some(said.clone());
+            return;
+        }
         for (name, value) in &said.0 {
             match name.as_str() {
                 "response" => self.base = serde_json::from_str(value.get()).ok(),
@@ -17,7 +21,8 @@ impl EventWriter {
                 "done" => self.done(item(value.get()), teller),
                 "event" => {
                     self.begin(teller);
-                    teller.theirs(serde_json::from_str(value.get()).unwrap_or_default());
+                    let event = serde_json::from_str(value.get()).unwrap_or_default();
+                    self.tell_theirs(event, teller);
                 }
                 // A whole reply, told as a stream.
                 "output" if !self.has_begun => self.base = Some(said.clone()),
@@ -26,17 +31,41 @@ impl EventWriter {
         }
     }
 
+    /// Tells an event of the server's, of the item of its id, unless that is still to be told.
+    pub(super) fn tell_theirs(&mut self, mut event: Fields, teller: &mut Teller<'_>) {
+        let id = event.raw("item_id");
+        let id: Option<String> = id.and_then(|id| serde_json::from_str(id).ok());
+        if id.is_some()
+            && let Some(begun) = self.begun.iter_mut().find(|begun| begun.id == id)
+        {
+            begun.keep(event);
+            return;
+        }
+        let is_it = |item: &Item| Some(&item.id) == id.as_ref();
+        if let Some(place) = self.items.iter().rposition(is_it)
+            && event.has("output_index")
+        {
+            event.set("output_index", raw(&place));
+        }
+        teller.theirs(event);
+    }
+
     fn added(&mut self, item: &Value, teller: &mut Teller<'_>) {
         self.begin(teller);
-        self.next_id = item["id"].as_str().map(str::to_owned);
+        let id = item["id"].as_str().map(str::to_owned);
+        if item["type"] == "message" && !is_aside(item) {
+            self.begun.push(Begun::new(id));
+            return;
+        }
+        self.next_id = id;
         let body = match item["type"].as_str() {
-            Some("message") if !is_aside(item) => Body::Message(Vec::new()),
             Some("reasoning") => Body::Reasoning {
                 text: String::new(),
                 sealed: Vec::new(),
                 is_summary: self.sums_up,
                 // Its own is what it can read.
                 is_kept: false,
+                remark: None,
             },
             // What is called comes with it.
             Some("function_call" | "custom_tool_call") => return,
@@ -48,25 +77,21 @@ impl EventWriter {
 
     fn done(&mut self, item: Value, teller: &mut Teller<'_>) {
         let id = item["id"].as_str();
+        if let Some(at) = (self.begun.iter()).position(|begun| begun.id.as_deref() == id) {
+            self.end_begun(at, item, teller);
+            return;
+        }
         let is_it = |known: &Item| Some(known.id.as_str()) == id;
         let Some(place) = self.items.iter().rposition(is_it) else {
             return;
         };
-        let status = match item["status"].as_str() {
-            Some("incomplete") => Status::Incomplete,
-            _ => Status::Completed,
-        };
-        let Some(known) = self.items.get_mut(place) else {
-            return;
-        };
-        if is_said(&known.body, &item) && sound::is_item(&item) {
-            known.own = Some(item);
-        }
+        let known = &mut self.items[place];
+        known.ended_as(item);
         // Agents do what a call says as soon as they are told that it is whole, and that it is what was asked for is
         // known at the reply's end.
-        match known.body {
-            Body::Call(_) | Body::Message(_) => known.ended = Some(status),
-            Body::Reasoning { .. } | Body::Theirs(_) => self.end(place, status, teller),
+        if let Body::Reasoning { .. } | Body::Theirs(_) = known.body {
+            let status = known.ended.unwrap_or(Status::Completed);
+            self.end(place, status, teller);
         }
     }
 
@@ -102,6 +127,36 @@ fn item(raw: &str) -> Value {
     serde_json::from_str(raw).unwrap_or_default()
 }
 
+/// The server's item, with what was verified in it; `None` where it is not of the kind.
+pub(super) fn retold(body: &Body, item: &Value) -> Option<Value> {
+    if is_said(body, item) {
+        return Some(item.clone());
+    }
+    let mut item = item.clone();
+    match body {
+        Body::Message(parts) if item["type"] == "message" => {
+            item["content"] = parts.iter().map(Part::json).collect();
+        }
+        Body::Call(call) if call.own.is_none() => {
+            let (kind, input) = match call.kind {
+                CallKind::Function => ("function_call", "arguments"),
+                CallKind::Custom => ("custom_tool_call", "input"),
+            };
+            if item["type"] != kind {
+                return None;
+            }
+            item["call_id"] = json!(call.id);
+            item["name"] = json!(call.name);
+            if let Some(namespace) = &call.namespace {
+                item["namespace"] = json!(namespace);
+            }
+            item[input] = json!(call.input);
+        }
+        _ => return None,
+    }
+    Some(item)
+}
+
 /// Whether the server's item says what was verified of it.
 fn is_said(body: &Body, item: &Value) -> bool {
     match body {
@@ -127,12 +182,12 @@ fn is_said(body: &Body, item: &Value) -> bool {
 }
 
 /// Whether a message is no part of the answer.
-fn is_aside(message: &Value) -> bool {
+pub(super) fn is_aside(message: &Value) -> bool {
     message["phase"] == "commentary"
 }
 
 /// The text and the refusal of a message.
-fn texts(item: &Value) -> (String, String) {
+pub(super) fn texts(item: &Value) -> (String, String) {
     let (mut text, mut refusal) = (String::new(), String::new());
     for part in item["content"].as_array().into_iter().flatten() {
         match part["type"].as_str() {
@@ -142,55 +197,4 @@ fn texts(item: &Value) -> (String, String) {
         }
     }
     (text, refusal)
-}
-
-/// Whether a whole reply of the server's says what was verified: the same text, and the same calls.
-pub(super) fn says_the_same(reply: &Reply) -> bool {
-    let output = reply.own.raw("output");
-    let output = output.and_then(|raw| serde_json::from_str::<Vec<Value>>(raw).ok());
-    let (Some(output), [choice]) = (output, reply.choices.as_slice()) else {
-        return false;
-    };
-    let (mut text, mut refusal, mut calls) = (String::new(), String::new(), Vec::new());
-    for item in &output {
-        match item["type"].as_str() {
-            Some("message") if !is_aside(item) => {
-                let said = texts(item);
-                text.push_str(&said.0);
-                refusal.push_str(&said.1);
-            }
-            Some(kind @ ("function_call" | "custom_tool_call")) => {
-                let word = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
-                let name = match word("namespace").as_str() {
-                    "" => word("name"),
-                    namespace => joined(namespace, &word("name")),
-                };
-                let input = if kind == "function_call" {
-                    "arguments"
-                } else {
-                    "input"
-                };
-                calls.push((word("call_id"), name, word(input)));
-            }
-            _ => {}
-        }
-    }
-    let (mut told, mut refused, mut called) = (String::new(), String::new(), Vec::new());
-    for delta in &choice.deltas {
-        match delta {
-            Delta::Text(text) => told.push_str(text),
-            Delta::Refusal(text) => refused.push_str(text),
-            Delta::CallStart { id, name, .. } => {
-                called.push((id.clone(), name.clone(), String::new()));
-            }
-            Delta::CallInput { call, text, .. } => {
-                let call = usize::try_from(*call).ok();
-                if let Some((.., input)) = call.and_then(|call| called.get_mut(call)) {
-                    input.push_str(text);
-                }
-            }
-            _ => {}
-        }
-    }
-    (text, refusal, calls) == (told, refused, called)
 }
