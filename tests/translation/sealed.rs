@@ -1,7 +1,8 @@
 //! What Anthropic signed of its thoughts comes back through Gemini's clients, in streams too: they drop what stands on an empty text.
 
-use crate::replay::{messages_stream, rule, streamed};
+use crate::replay::{chat_event, checks, messages_stream, rule, streamed};
 use isogloss_core::exchange::{self, Exchange};
+use isogloss_core::ir::Ids;
 use isogloss_core::passage;
 use serde_json::{Value, json};
 
@@ -112,4 +113,62 @@ fn signatures_stand_with_what_comes_behind_the_thought() {
         let pointers = next.losses.iter().map(|loss| loss.pointer.as_str());
         assert_eq!(pointers.collect::<Vec<_>>(), ["/max_tokens"]);
     }
+}
+
+/// What stands beside a call's own members (Gemini's signature of it, on its route for Chat's clients) the client has to send back:
+/// the AI SDK and openai-python keep it.
+#[test]
+fn what_else_a_call_has_is_the_clients_to_send_back() {
+    let path = "/v1/chat/completions";
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}});
+    let planned = |messages: &Value, stream: bool| {
+        let body = json!({"model": "m", "messages": messages, "tools": [tool], "stream": stream});
+        let client = passage::client(path).unwrap();
+        let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
+        exchange::plan(demand, &rule("gemini-compat")).unwrap()
+    };
+    let extra = json!({"google": {"thought_signature": "SIG=="}});
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{\"a\":1}"}});
+    let (mut signed, other) = (call("c1"), call("c2"));
+    signed["extra_content"] = extra.clone();
+    let asked = json!([{"role": "user", "content": "x"}]);
+    let whole = json!({"id": "r", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0,
+        "message": {"role": "assistant", "content": null, "tool_calls": [signed, other]}, "finish_reason": "tool_calls"}]});
+    let exchange = planned(&asked, false);
+    let known = checks(&exchange).unwrap();
+    let body = whole.to_string();
+    let told = exchange::reply(&exchange, &known, Ids::new(1), body.as_bytes()).unwrap();
+    let told: Value = serde_json::from_slice(&told.body).unwrap();
+    let message = &told["choices"][0]["message"];
+    assert_eq!(message["tool_calls"], json!([signed, other]));
+    let (mut first, mut second) = (signed.clone(), other.clone());
+    (first["index"], second["index"]) = (json!(0), json!(1));
+    let stream = chat_event(
+        json!({"role": "assistant", "tool_calls": [first]}),
+        Value::Null,
+    ) + &chat_event(json!({"tool_calls": [second]}), Value::Null)
+        + &chat_event(json!({}), json!("tool_calls"))
+        + "data: [DONE]\n\n";
+    let told = streamed(&planned(&asked, true), stream.as_bytes(), 17).unwrap();
+    let extras: Vec<Value> = told
+        .split("\n\n")
+        .filter_map(|event| serde_json::from_str::<Value>(event.strip_prefix("data: ")?).ok())
+        .flat_map(|chunk| {
+            chunk["choices"][0]["delta"]["tool_calls"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default()
+        })
+        .map(|call| json!([call["index"], call["extra_content"]]))
+        .collect();
+    assert_eq!(extras, [json!([0, extra]), json!([1, null])]);
+    // It goes back to its server.
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "1"});
+    let messages = json!([asked[0], message, result("c1"), result("c2")]);
+    let exchange = planned(&messages, false);
+    let sent = exchange
+        .sent()
+        .map(|body| serde_json::from_slice::<Value>(body).unwrap());
+    let sent = sent.unwrap_or_else(|| json!({"messages": messages}));
+    assert_eq!(sent["messages"][1]["tool_calls"][0], signed);
 }

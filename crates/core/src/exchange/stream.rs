@@ -316,7 +316,6 @@ impl StreamTranslator {
                 }
                 Ok(())
             }
-            Event::Caller { .. } if !self.terms.keeps_bytes() => Ok(()),
             Event::Aside { .. } => {
                 // It goes out at once, unless an answer that is wrong could still be asked for again.
                 said.has_substance |= !(self.terms.demands_call || self.terms.demands_answer);

@@ -47,7 +47,7 @@ impl WayBack {
     pub(super) fn said(&self, event: Event) -> Option<Event> {
         let all = self.plan.is_all_content;
         match event {
-            Event::Own { .. } if !self.keeps => None,
+            Event::Own { .. } | Event::OfCall { .. } if !self.keeps => None,
             // It may say again what is content after all.
             Event::Own { of, .. } if all && matches!(of, Of::Message(_)) => None,
             Event::Reasoning { choice, text, .. } if !self.keeps || all => Some(Event::Reasoning {

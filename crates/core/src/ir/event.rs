@@ -51,15 +51,15 @@ pub enum Event {
         /// The thing itself.
         sealed: Sealed,
     },
-    /// Who makes a call of the choice's that is about to come, as Anthropic's wire says it: for a client of the same wire, which has to
-    /// send it back.
-    Caller {
+    /// What the wire alone says of a call, as it says it: who makes it (`caller`, Anthropic), its signature (`extra_content`, Gemini's
+    /// route for Chat's clients). For a client of the same wire, which has to send it back.
+    OfCall {
         /// Which choice.
         choice: u32,
         /// Which call.
         call: u32,
-        /// The caller.
-        caller: Box<RawValue>,
+        /// The members of the call that nothing else tells.
+        own: Arc<Fields>,
     },
     /// A part of the message that no other event tells, as Gemini's wire has it: for a client of the same wire, which has to send
     /// it back.
@@ -202,7 +202,7 @@ impl Event {
             | Self::Delta { choice, .. }
             | Self::Reasoning { choice, .. }
             | Self::Sealed { choice, .. }
-            | Self::Caller { choice, .. }
+            | Self::OfCall { choice, .. }
             | Self::Part { choice, .. }
             | Self::Logprobs { choice, .. }
             | Self::Hosted { choice, .. }

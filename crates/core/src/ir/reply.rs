@@ -45,6 +45,8 @@ pub struct Choice {
     pub sealed_at: Vec<(usize, usize)>,
     /// Parts of its message that nothing else tells, and how many of `deltas` were said before each.
     pub parts: Vec<(usize, Box<RawValue>)>,
+    /// What the wire alone says of its calls, each by its number.
+    pub of_calls: Vec<(u32, Arc<Fields>)>,
     /// Log probabilities of its text.
     pub logprobs: Vec<Box<RawValue>>,
 }
@@ -78,6 +80,7 @@ impl Default for Choice {
             sealed: Vec::new(),
             sealed_at: Vec::new(),
             parts: Vec::new(),
+            of_calls: Vec::new(),
             logprobs: Vec::new(),
         }
     }
@@ -157,6 +160,7 @@ impl Choice {
                 self.sealed.push(sealed);
                 self.sealed_at.push((self.deltas.len(), self.parts.len()));
             }
+            Event::OfCall { call, own, .. } => self.of_calls.push((call, own)),
             Event::Part { part, .. } => self.parts.push((self.deltas.len(), part)),
             Event::Logprobs { tokens, .. } => self.logprobs.extend(tokens),
             Event::Own {

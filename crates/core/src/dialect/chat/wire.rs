@@ -9,7 +9,7 @@
 use crate::dialect::server::Verbatim;
 use crate::ir::{CallKind, Fields, FinishReason};
 use serde::Deserialize;
-use serde::de::{self, DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -57,14 +57,84 @@ pub(super) struct CallReading {
     pub(super) text: Option<String>,
     /// `None` where it has neither a function nor a custom input.
     pub(super) kind: Option<CallKind>,
+    /// What else it has, which clients keep that do not understand it (Gemini's `extra_content`).
+    pub(super) own: Fields,
 }
 
-#[derive(Deserialize)]
+#[derive(Default)]
 struct CallWire {
     index: Option<u32>,
     id: Option<String>,
     function: Option<FunctionWire>,
     custom: Option<CustomWire>,
+    own: Fields,
+}
+
+impl<'de> Deserialize<'de> for CallWire {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = CallWire;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a call")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<CallWire, A::Error> {
+                let mut call = CallWire::default();
+                while let Some(member) = members.next_key()? {
+                    match member {
+                        Member::Index => once(&mut call.index, members.next_value()?, "index")?,
+                        Member::Id => once(&mut call.id, members.next_value()?, "id")?,
+                        Member::Function => {
+                            once(&mut call.function, members.next_value()?, "function")?;
+                        }
+                        Member::Custom => once(&mut call.custom, members.next_value()?, "custom")?,
+                        Member::Type => {
+                            members.next_value::<IgnoredAny>()?;
+                        }
+                        Member::Own(name) => {
+                            let value: Box<RawValue> = members.next_value()?;
+                            if value.get() != "null" && !is_look_alike(&name) {
+                                call.own.set(&name, value);
+                            }
+                        }
+                    }
+                }
+                Ok(call)
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Member {
+    Index,
+    Id,
+    Type,
+    Function,
+    Custom,
+    /// One that the server alone knows.
+    Own(String),
+}
+
+/// Takes a member that clients read: of two, they differ in which they take.
+fn once<T, E: de::Error>(
+    known: &mut Option<T>,
+    value: Option<T>,
+    name: &'static str,
+) -> Result<(), E> {
+    match known.is_some() {
+        true => Err(E::duplicate_field(name)),
+        false => {
+            *known = value;
+            Ok(())
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -332,7 +402,7 @@ fn read_calls(message: &Fields) -> Result<Vec<CallReading>, NotOfTheWire> {
             index: None,
             id: None,
             function: Some(function),
-            custom: None,
+            ..CallWire::default()
         });
     }
     calls.into_iter().map(read_call).collect()
@@ -355,6 +425,7 @@ fn read_call(wire: CallWire) -> Result<CallReading, NotOfTheWire> {
         name: name.filter(|name| !name.is_empty()),
         text,
         kind,
+        own: wire.own,
     })
 }
 

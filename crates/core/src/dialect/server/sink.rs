@@ -162,13 +162,10 @@ impl<'s> Sink<'s> {
         self.events.push(Event::Part { choice, part });
     }
 
-    /// Who makes the call that comes next.
-    pub fn caller(&mut self, choice: u32, call: u32, caller: Box<RawValue>) {
-        self.events.push(Event::Caller {
-            choice,
-            call,
-            caller,
-        });
+    /// What only this wire says of a call.
+    pub fn of_call(&mut self, choice: u32, call: u32, own: Fields) {
+        let own = Arc::new(own);
+        self.events.push(Event::OfCall { choice, call, own });
     }
 
     /// The server calls a tool of its own.
@@ -195,6 +192,26 @@ impl<'s> Sink<'s> {
         let mut deltas = Vec::new();
         let stepped = calls.step(piece, self.ids, &mut deltas);
         self.stepped(choice, deltas, stepped);
+    }
+
+    /// The same, and what only this wire says of the call.
+    pub(in crate::dialect) fn piece_of(&mut self, choice: u32, piece: CallPiece, own: Fields) {
+        let from = self.events.len();
+        self.piece(choice, piece);
+        if own.0.is_empty() {
+            return;
+        }
+        let mut said = self.events[from..].iter().rev();
+        let call = said.find_map(|event| match event {
+            Event::Delta {
+                delta: Delta::CallStart { call, .. } | Delta::CallInput { call, .. },
+                ..
+            } => Some(*call),
+            _ => None,
+        });
+        if let Some(call) = call {
+            self.of_call(choice, call, own);
+        }
     }
 
     /// A function's call begins; `call` counts from 0 within the choice.

@@ -70,7 +70,7 @@ pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
 const CHOICE_BYTES: usize = 1024;
 
 fn write_choice(source: &Choice, legacy: bool, out: &mut Vec<u8>) {
-    let said = Folded::of(&source.deltas);
+    let said = Folded::of(source);
     let mut message = Fields::default();
     message.set("role", raw("assistant"));
     let content = match &said.text {

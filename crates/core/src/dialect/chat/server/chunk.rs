@@ -107,8 +107,9 @@ impl Stream {
         if !choice.calls.is_empty() {
             self.calling.insert(choice.index);
         }
-        for call in (0..).zip(choice.calls) {
-            sink.piece(choice.index, piece(call));
+        for (place, mut call) in (0..).zip(choice.calls) {
+            let own = std::mem::take(&mut call.own);
+            sink.piece_of(choice.index, piece((place, call)), own);
         }
         match reason {
             Some(Ok(reason)) => sink.finish(choice.index, reason),

@@ -47,7 +47,8 @@ fn choice(mut choice: ChoiceReading, about: &About, sink: &mut Sink<'_>) -> Resu
         }
         // Of calls that are all there, the place is what tells them apart.
         call.index = None;
-        sink.piece(choice.index, piece((place, call)));
+        let own = std::mem::take(&mut call.own);
+        sink.piece_of(choice.index, piece((place, call)), own);
     }
     sink.finish(choice.index, reason);
     Ok(())

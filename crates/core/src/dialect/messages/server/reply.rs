@@ -293,7 +293,9 @@ impl Stream {
                 let call = self.calls;
                 self.calls += 1;
                 if let Some(caller) = block.caller {
-                    sink.caller(0, call, caller);
+                    let mut own = Fields::default();
+                    own.set("caller", caller);
+                    sink.of_call(0, call, own);
                 }
                 sink.call(0, call, block.id, block.name?);
                 let input = block

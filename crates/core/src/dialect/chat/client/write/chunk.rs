@@ -227,7 +227,7 @@ impl ChunkWriter {
         let role = !std::mem::replace(&mut open.role_sent, true);
         let logprobs = std::mem::take(&mut open.logprobs);
         let legacy = self.terms.legacy_functions;
-        let said = Folded::of(&source.deltas);
+        let said = Folded::of(source);
         if !out.is_empty() {
             out.push(b',');
         }

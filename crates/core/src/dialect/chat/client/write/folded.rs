@@ -1,6 +1,6 @@
 //! The deltas of one chunk or reply, put together, and its calls in Chat's words.
 
-use crate::ir::{CallKind, Delta, FinishReason};
+use crate::ir::{CallKind, Choice, Delta, Fields, FinishReason};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -20,6 +20,8 @@ pub(super) struct Call<'d> {
     start: Option<(&'d str, &'d str, CallKind)>,
     kind: CallKind,
     text: Cow<'d, str>,
+    /// What its server alone says of it.
+    own: Option<&'d Fields>,
 }
 
 fn join<'d>(known: &mut Option<Cow<'d, str>>, more: &'d str) {
@@ -30,9 +32,9 @@ fn join<'d>(known: &mut Option<Cow<'d, str>>, more: &'d str) {
 }
 
 impl<'d> Folded<'d> {
-    pub(super) fn of(deltas: &'d [Delta]) -> Self {
+    pub(super) fn of(choice: &'d Choice) -> Self {
         let mut said = Self::default();
-        for delta in deltas {
+        for delta in &choice.deltas {
             match delta {
                 Delta::Text(text) => join(&mut said.text, text),
                 Delta::Reasoning(text) => join(&mut said.reasoning, text),
@@ -47,6 +49,7 @@ impl<'d> Folded<'d> {
                     start: Some((id, name, *kind)),
                     kind: *kind,
                     text: Cow::Borrowed(""),
+                    own: None,
                 }),
                 Delta::CallInput { call, kind, text } => {
                     match said.calls.iter_mut().find(|open| open.index == *call) {
@@ -57,10 +60,16 @@ impl<'d> Folded<'d> {
                             start: None,
                             kind: *kind,
                             text: Cow::Borrowed(text),
+                            own: None,
                         }),
                     }
                 }
                 Delta::Finish(reason) => said.finish = Some(reason),
+            }
+        }
+        for (of, own) in &choice.of_calls {
+            if let Some(call) = said.calls.iter_mut().find(|call| call.index == *of) {
+                call.own = Some(own);
             }
         }
         said
@@ -147,6 +156,7 @@ impl Call<'_> {
         write(type_of(self.kind), out);
         out.push(b':');
         self.write_body(self.name(), out);
+        self.write_own(out);
         out.push(b'}');
     }
 
@@ -160,7 +170,17 @@ impl Call<'_> {
         write(type_of(self.kind), out);
         out.push(b':');
         self.write_body(Some(name), out);
+        self.write_own(out);
         out.push(b'}');
+    }
+
+    fn write_own(&self, out: &mut Vec<u8>) {
+        for (name, value) in self.own.iter().flat_map(|own| &own.0) {
+            out.push(b',');
+            write(name, out);
+            out.push(b':');
+            out.extend_from_slice(value.get().as_bytes());
+        }
     }
 
     fn write_body(&self, name: Option<&str>, out: &mut Vec<u8>) {

@@ -177,7 +177,10 @@ impl EventWriter {
                 self.is_thought &= !matches!(delta, Delta::Reasoning(_));
                 self.delta(delta, out);
             }
-            Event::Caller { call, caller, .. } => self.callers.push((call, caller)),
+            Event::OfCall { call, own, .. } => {
+                let caller = own.0.get("caller").cloned();
+                self.callers.extend(caller.map(|caller| (call, caller)));
+            }
             Event::Sealed { .. }
             | Event::Logprobs { .. }
             | Event::NoCall { .. }
