@@ -593,6 +593,7 @@ fn a_remark_is_a_thought_that_goes_back_as_the_message_that_it_was() {
         vec![search(), message("{\"a\": 1}")],
         vec![shell.clone()],
         vec![search(), thought(), call("{\"a\":1}"), search()],
+        vec![call("{\"a\":1}"), message("{\"a\": 1}")],
     ] {
         let output = [vec![thought(), remark.clone()], behind].concat();
         let reply = response("completed", json!(output));

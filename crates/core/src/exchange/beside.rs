@@ -98,23 +98,33 @@ impl Doubted {
     }
 }
 
-/// A whole choice whose text is no answer; `None` where nothing tells so.
-pub(super) fn without_answer(choice: &Choice, may_be: Beside) -> Option<Vec<Delta>> {
+/// A whole choice whose text is no answer, or not all of it, the likeliest reading first; none where nothing tells so.
+pub(super) fn without_answer(choice: &Choice, may_be: Beside) -> Vec<Vec<Delta>> {
     let deltas = &choice.deltas;
     let has = |is_it: fn(&Delta) -> bool| deltas.iter().any(is_it);
-    let calls = has(|delta| matches!(delta, Delta::CallStart { .. }));
     let pauses = has(|delta| matches!(delta, Delta::Finish(FinishReason::Paused(_))));
     let is_filtered = has(|delta| matches!(delta, Delta::Finish(FinishReason::ContentFilter)));
+    let last_call = (deltas.iter()).rposition(|delta| matches!(delta, Delta::CallStart { .. }));
     let remark: fn(String) -> Delta = Delta::Reasoning;
-    let (tell, until) = match () {
-        () if may_be.remark && (calls || pauses) => (remark, deltas.len()),
-        () if may_be.refusal && is_filtered && !calls => (Delta::Refusal as _, deltas.len()),
-        () if may_be.remark && choice.before_hosted > 0 => (remark, choice.before_hosted),
-        () => return None,
+    let told = |tell: fn(String) -> Delta, until: usize| {
+        let told = deltas.iter().enumerate().map(|(at, delta)| match delta {
+            Delta::Text(text) if at < until => tell(text.clone()),
+            other => other.clone(),
+        });
+        told.collect::<Vec<_>>()
     };
-    let told = deltas.iter().enumerate().map(|(at, delta)| match delta {
-        Delta::Text(text) if at < until => tell(text.clone()),
-        other => other.clone(),
-    });
-    Some(told.collect())
+    // What comes behind them may be the answer.
+    let before = last_call.unwrap_or_default().max(choice.before_hosted);
+    let is_way = may_be.remark && before > 0;
+    match (last_call, may_be) {
+        (Some(_), Beside { remark: true, .. }) => {
+            vec![told(remark, before), told(remark, deltas.len())]
+        }
+        (None, Beside { remark: true, .. }) if pauses => vec![told(remark, deltas.len())],
+        (None, Beside { refusal: true, .. }) if is_filtered => {
+            vec![told(Delta::Refusal as _, deltas.len())]
+        }
+        _ if is_way => vec![told(remark, before)],
+        _ => Vec::new(),
+    }
 }

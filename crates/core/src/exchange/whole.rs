@@ -116,12 +116,16 @@ fn translated(
     for choice in &mut reply.choices {
         let before = ids.clone();
         let mut read = flown(&terms, checks, choice, &mut ids, false);
-        if read.is_err()
-            && let Some(deltas) = without_answer(choice, terms.may_be)
-        {
-            has_remark |= deltas.iter().any(|it| matches!(it, Delta::Reasoning(_)));
-            choice.deltas = deltas.into();
-            read = flown(&terms, checks, choice, &mut ids, false);
+        if read.is_err() {
+            for deltas in without_answer(choice, terms.may_be) {
+                choice.deltas = deltas.into();
+                ids = before.clone();
+                read = flown(&terms, checks, choice, &mut ids, false);
+                if read.is_ok() {
+                    break;
+                }
+            }
+            has_remark |= (choice.deltas.iter()).any(|it| matches!(it, Delta::Reasoning(_)));
         }
         if !matches!(read, Ok(Read { passed: None, .. })) {
             let mut again = before.clone();
