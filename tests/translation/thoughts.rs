@@ -1,7 +1,7 @@
 //! Thoughts that a server leaves in the text: clients of other dialects than its own have them as thoughts,
 //! whole and streamed, and a Chat client has the server's bytes unless the operator says otherwise.
 
-use crate::replay::{chat_event, rule};
+use crate::replay::{self, chat_event, rule};
 use isogloss_core::exchange::{self, End, Exchange, StreamTranslator};
 use isogloss_core::grammar::Grammar;
 use isogloss_core::ir::{Constraint, Ids, Notation};
@@ -425,6 +425,49 @@ mod held_from_the_start {
         let (before, after) = CALL.split_at(30);
         for reply in both(&call(), before, after) {
             assert!(reply.unwrap_err().contains("no_tagged_calls"));
+        }
+    }
+}
+
+/// vLLM's readers of thoughts take all that a model says for some that never ends them.
+#[test]
+fn a_reply_of_thoughts_alone_is_an_answer_to_clients_that_are_told_no_thoughts() {
+    let vllm = rule("vllm@0.32.0");
+    let message = json!({"role": "assistant", "content": null, "reasoning": "Hello!"});
+    let hidden = [
+        (
+            "/v1/messages",
+            "/v1/messages",
+            json!({"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "hi"}]}),
+            "/content/0/text",
+        ),
+        (
+            "/v1beta/models/m:generateContent",
+            "/v1beta/models/m:streamGenerateContent",
+            json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}),
+            "/candidates/0/content/parts/0/text",
+        ),
+    ];
+    for (path, stream_path, body, place) in hidden {
+        for (reason, is_answer) in [("stop", true), ("length", false)] {
+            let mut exchange = planned(path, body.clone(), false, &vllm);
+            let checks = exchange.compile(&SchemaLimits::default()).unwrap();
+            let reply = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+                "choices": [{"index": 0, "message": message, "finish_reason": reason}]});
+            let reply = reply.to_string();
+            let told = exchange::reply(&exchange, &checks, Ids::new(1), reply.as_bytes()).unwrap();
+            let told: Value = serde_json::from_slice(&told.body).unwrap();
+            let text = told.pointer(place).filter(|text| **text != "");
+            assert_eq!(text, is_answer.then_some(&json!("Hello!")), "{told}");
+            let exchange = planned(stream_path, body.clone(), true, &vllm);
+            let stream = chat_event(
+                json!({"role": "assistant", "reasoning": "Hel"}),
+                Value::Null,
+            ) + &chat_event(json!({"reasoning": "lo!"}), Value::Null)
+                + &chat_event(json!({}), json!(reason))
+                + "data: [DONE]\n\n";
+            let told = replay::streamed(&exchange, stream.as_bytes(), 17).unwrap();
+            assert_eq!(told.contains("Hello"), is_answer, "{told}");
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod count;
 mod flow;
 mod fold;
 mod lesson;
+mod lone_thoughts;
 mod outline;
 mod prepared;
 mod re_ask;
@@ -428,6 +429,9 @@ impl Exchange {
         let request = &self.demand.request;
         let calls = self.demand.contract.calls;
         let may_call = matches!(calls, Calls::Optional | Calls::Required);
+        // What a server of the client's own wire tells it was asked for.
+        let hides_thoughts = request.hides_thoughts && !self.keeps_wire();
+        let demands = calls == Calls::Required || self.demand.contract.content.is_some();
         WayBack {
             client: self.demand.client,
             keeps: self.keeps_wire(),
@@ -436,8 +440,8 @@ impl Exchange {
             include_usage: request.include_usage,
             seal: self.seal,
             echo: request.echo.clone(),
-            // What a server of the client's own wire tells it was asked for.
-            hides_thoughts: request.hides_thoughts && !self.keeps_wire(),
+            hides_thoughts,
+            tells_lone_thoughts: hides_thoughts && !demands && !self.server.seals_thoughts(),
             demands_call: self.demand.contract.calls == Calls::Required,
             demands_answer: self.demand.contract.content.is_some(),
             demands_nothing: self.demand.contract.is_empty(),
@@ -448,6 +452,7 @@ impl Exchange {
             reading: self.reading(),
             is_stopped: !server::stop_texts(request.settings()).is_empty(),
             seals_thoughts: self.server.seals_thoughts(),
+            closes_cut_calls: self.server.closes_cut_calls(),
             may_be: Beside {
                 refusal: self.server.refuses_late() && self.demand.client.has_refusals(),
                 remark: (may_call || self.keeps_wire() && self.server.hosts_tools())

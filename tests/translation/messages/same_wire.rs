@@ -576,3 +576,60 @@ fn what_was_broken_is_asked_for_again_with_the_same_bytes_and_two_messages_more(
         .collect();
     assert_eq!(roles, ["user", "assistant", "user"]);
 }
+
+/// langchain4j (1.9) makes one thought of all that a reply has, with line feeds between texts and between signatures.
+#[test]
+fn a_remark_that_a_client_joined_to_a_thought_is_taken_apart() {
+    let signed = |remark: &str| Seal::default().sign_remark(remark);
+    for remarks in [vec!["Let me\nlook."], vec!["Hm.", "So it is."]] {
+        let signatures = remarks.iter().map(|remark| signed(remark));
+        let signature: Vec<String> = ["c2ln".to_owned()].into_iter().chain(signatures).collect();
+        let thinking = [vec!["First\nI think."], remarks.clone()]
+            .concat()
+            .join("\n");
+        let thought =
+            json!({"type": "thinking", "thinking": thinking, "signature": signature.join("\n")});
+        let turn = json!({"role": "assistant", "content": [thought, {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}]});
+        let body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}, turn]});
+        let exchange = planned(body.to_string().as_bytes(), &rule("anthropic")).unwrap();
+        let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+        let texts = remarks
+            .iter()
+            .map(|remark| json!({"type": "text", "text": remark}));
+        let thought =
+            json!({"type": "thinking", "thinking": "First\nI think.", "signature": "c2ln"});
+        let expected: Vec<Value> = [thought].into_iter().chain(texts).collect();
+        let said = sent["messages"][1]["content"].as_array().unwrap();
+        assert_eq!(said[..said.len() - 1], expected);
+    }
+}
+
+/// Where a limit cut a call, Anthropic closes the object where it was: `max_tokens` behind a `tool_use` tells clients to ask for more.
+#[test]
+fn a_call_that_the_limit_cut_is_told_as_it_came() {
+    let asked = |stream: bool| {
+        let body = json!({"model": "m", "max_tokens": 9, "stream": stream, "messages": [{"role": "user", "content": "x"}],
+            "tools": [{"name": "f", "input_schema": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}}]});
+        planned(body.to_string().as_bytes(), &rule("anthropic")).unwrap()
+    };
+    for input in [json!({}), json!({"b": 1})] {
+        let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": input});
+        for (reason, is_right) in [("max_tokens", true), ("tool_use", false)] {
+            let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": [call],
+                "stop_reason": reason, "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 2}});
+            let told = reply(&asked(false), &message.to_string());
+            assert_eq!(told.is_ok(), is_right, "{input} {reason}");
+            if let Ok(told) = told {
+                assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), message);
+            }
+        }
+    }
+    // In a stream it may be cut before anything came of its input.
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
+    for (reason, is_right) in [("max_tokens", true), ("tool_use", false)] {
+        let stream = replay::messages_stream(&[(call.clone(), vec![])], Some(reason));
+        let told = replay::streamed(&asked(true), stream.as_bytes(), 17);
+        assert_eq!(told.is_ok(), is_right, "{reason}");
+        assert!(told.is_err() || told.unwrap().contains(r#""stop_reason":"max_tokens""#));
+    }
+}

@@ -62,6 +62,11 @@ pub trait Server: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a call that a limit cut is an object all the same where a reply is whole: closed where it was cut.
+    fn closes_cut_calls(&self) -> bool {
+        false
+    }
+
     /// Whether its thoughts are told apart by who made the model: an answer is never among them.
     fn seals_thoughts(&self) -> bool {
         false

@@ -7,6 +7,7 @@ use super::all_content::AllContent;
 use super::beside::{Doubted, Told};
 use super::choice::{Came, ChoiceStream};
 use super::flow::ChoiceFlow;
+use super::lone_thoughts::LoneThoughts;
 use super::{
     End, Exchange, Fault, MAX_CHOICES, WayBack, context, cut, garbage, lesson, no_call,
     too_few_choices, too_many_choices, unfold, upstream_error,
@@ -33,7 +34,7 @@ pub struct StreamTranslator {
     server: ServerStream,
     choices: ByChoice<ChoiceStream>,
     /// Where thoughts may be the answer.
-    all_content: Option<Box<AllContent>>,
+    thoughts: Option<Box<Thoughts>>,
     writer: Box<dyn Writer>,
     /// Client events without substance that wait for the first one with.
     held: Vec<u8>,
@@ -44,6 +45,15 @@ pub struct StreamTranslator {
     data: Vec<Vec<u8>>,
     events: Vec<Event>,
     deltas: Vec<Delta>,
+}
+
+/// Thoughts that may be the answer.
+#[derive(Debug)]
+enum Thoughts {
+    /// Its constraint holds from the first token on.
+    All(AllContent),
+    /// The client is told none.
+    Lone(LoneThoughts),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +93,10 @@ impl StreamTranslator {
     #[must_use]
     pub fn new(exchange: &Exchange, checks: Arc<Checks>, ids: Ids, event_bytes: usize) -> Self {
         let terms = exchange.terms();
-        let plan = Some(&terms.plan).filter(|plan| plan.is_all_content);
-        let all_content = plan.map(|plan| Box::new(AllContent::new(Arc::clone(plan))));
+        let thoughts = match terms.plan.is_all_content {
+            true => Some(Thoughts::All(AllContent::new(Arc::clone(&terms.plan)))),
+            false => (terms.tells_lone_thoughts).then(|| Thoughts::Lone(LoneThoughts::new())),
+        };
         Self {
             writer: terms.client.writer(terms.written(&ids)),
             terms,
@@ -92,7 +104,7 @@ impl StreamTranslator {
             server: exchange.server.stream(exchange.about(), event_bytes),
             ids,
             choices: ByChoice::new(),
-            all_content,
+            thoughts: thoughts.map(Box::new),
             held: Vec::new(),
             sent: false,
             stage: Life::Open,
@@ -209,8 +221,10 @@ impl StreamTranslator {
     /// What the reply tells of its server, though it is good: a fact, in the words of the rule files.
     #[must_use]
     pub fn fact(&self) -> Option<&'static str> {
-        let all = self.all_content.as_ref();
-        let was_content = all.is_some_and(|all| all.was_content());
+        let was_content = match self.thoughts.as_deref() {
+            Some(Thoughts::All(all)) => all.was_content(),
+            _ => false,
+        };
         lesson::of_good(&self.terms, self.repairs(), was_content)
     }
 
@@ -284,11 +298,19 @@ impl StreamTranslator {
     }
 
     fn event(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {
-        let Some(all) = &mut self.all_content else {
-            return self.certain(event, said);
-        };
-        let mut certain = all.take(event);
-        certain.try_for_each(|event| self.certain(event, said))
+        match self.thoughts.as_deref_mut() {
+            None => self.certain(event, said),
+            Some(Thoughts::All(all)) => {
+                let mut certain = all.take(event);
+                certain.try_for_each(|event| self.certain(event, said))
+            }
+            Some(Thoughts::Lone(lone)) => {
+                if let Some(answer) = lone.take(&event) {
+                    self.certain(answer, said)?;
+                }
+                self.certain(event, said)
+            }
+        }
     }
 
     fn certain(&mut self, event: Event, said: &mut ClientFrame<'_>) -> Result<(), Fault> {

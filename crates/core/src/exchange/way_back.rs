@@ -20,6 +20,8 @@ pub(super) struct WayBack {
     pub(super) echo: Option<Arc<Fields>>,
     /// The client is told no thoughts.
     pub(super) hides_thoughts: bool,
+    /// Nor is anything demanded: thoughts with nothing behind them are an answer.
+    pub(super) tells_lone_thoughts: bool,
     pub(super) demands_call: bool,
     /// Something is demanded of the content.
     pub(super) demands_answer: bool,
@@ -37,6 +39,8 @@ pub(super) struct WayBack {
     pub(super) is_stopped: bool,
     /// What the server thinks is never an answer.
     pub(super) seals_thoughts: bool,
+    /// A call that a limit cut may be closed.
+    pub(super) closes_cut_calls: bool,
     /// What a text may be that is no answer.
     pub(super) may_be: Beside,
 }

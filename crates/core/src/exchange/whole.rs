@@ -3,6 +3,7 @@
 use super::all_content::AllContent;
 use super::beside::without_answer;
 use super::flow::ChoiceFlow;
+use super::lone_thoughts::LoneThoughts;
 use super::{
     Exchange, Fault, WayBack, context, fold, lesson, no_call, too_few_choices, too_many_choices,
 };
@@ -98,6 +99,10 @@ fn translated(
     let events = events.filter_map(|event| terms.said(event));
     let mut was_content = false;
     let mut reply = match terms.plan.is_all_content {
+        false if terms.tells_lone_thoughts => {
+            let mut lone = LoneThoughts::new();
+            Reply::fold(events.flat_map(|event| lone.take(&event).into_iter().chain([event])))
+        }
         false => Reply::fold(events),
         true => {
             let (events, was) = all_content(events, &terms.plan);
@@ -116,6 +121,10 @@ fn translated(
     for choice in &mut reply.choices {
         let before = ids.clone();
         let mut read = flown(&terms, checks, choice, &mut ids, false);
+        if read.is_err() && terms.closes_cut_calls && open_cut_call(choice) {
+            ids = before.clone();
+            read = flown(&terms, checks, choice, &mut ids, false);
+        }
         if read.is_err() {
             for deltas in without_answer(choice, terms.may_be) {
                 choice.deltas = deltas.into();
@@ -177,6 +186,18 @@ fn translated(
         violation,
         repairs,
     })
+}
+
+/// Takes the end off the last call of a reply that a limit cut: its server closes it where it was. Whether there is any.
+fn open_cut_call(choice: &mut Choice) -> bool {
+    let [.., Delta::CallInput { text, .. }, Delta::Finish(reason)] = &mut choice.deltas[..] else {
+        return false;
+    };
+    let is_closed = reason.is_cut() && text.trim_end().ends_with('}');
+    if is_closed {
+        text.truncate(text.trim_end().len() - 1);
+    }
+    is_closed
 }
 
 /// The same events, where what the server took for thoughts may be the content; and whether an answer was.

@@ -24,7 +24,11 @@ pub struct Seal([u8; 16]);
 
 /// A signature in the making, as the thought comes in pieces.
 #[derive(Clone)]
-pub struct Signer(SipHasher24, &'static str);
+pub struct Signer {
+    hasher: SipHasher24,
+    /// What was taken so far, in bytes, of a remark.
+    remark: Option<usize>,
+}
 
 impl Seal {
     /// A seal with this key, which nobody may guess.
@@ -46,7 +50,10 @@ impl Seal {
     pub fn signer(&self) -> Signer {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         hasher.write(PURPOSE);
-        Signer(hasher, MARK)
+        Signer {
+            hasher,
+            remark: None,
+        }
     }
 
     /// Begins to sign a remark, which the server that made it takes back as a text.
@@ -54,7 +61,10 @@ impl Seal {
     pub fn remark_signer(&self) -> Signer {
         let mut hasher = SipHasher24::new_with_key(&self.0);
         hasher.write(REMARKS);
-        Signer(hasher, REMARK)
+        Signer {
+            hasher,
+            remark: Some(0),
+        }
     }
 
     /// The signature of a thought that is all there.
@@ -92,6 +102,13 @@ impl Seal {
         signature.starts_with(REMARK)
     }
 
+    /// How long the remark of such a signature is, in bytes: some clients make one thought of all that a reply has.
+    #[must_use]
+    pub fn remark_bytes(signature: &str) -> Option<usize> {
+        let (bytes, _tag) = signature.strip_prefix(REMARK)?.split_once('-')?;
+        usize::from_str_radix(bytes, 16).ok()
+    }
+
     /// What all signatures of ours begin with, whatever their key.
     #[must_use]
     pub const fn mark() -> &'static str {
@@ -102,14 +119,20 @@ impl Seal {
 impl Signer {
     /// More of the thought.
     pub fn take(&mut self, thought: &str) {
-        self.0.write(thought.as_bytes());
+        self.hasher.write(thought.as_bytes());
+        if let Some(bytes) = &mut self.remark {
+            *bytes += thought.len();
+        }
     }
 
     /// The signature.
     #[must_use]
     pub fn signature(&self) -> String {
-        let tag = u128::from_be_bytes(self.0.finish128().as_bytes());
-        format!("{}{tag:032x}", self.1)
+        let tag = u128::from_be_bytes(self.hasher.finish128().as_bytes());
+        match self.remark {
+            Some(bytes) => format!("{REMARK}{bytes:x}-{tag:032x}"),
+            None => format!("{MARK}{tag:032x}"),
+        }
     }
 }
 

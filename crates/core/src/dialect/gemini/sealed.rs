@@ -24,9 +24,11 @@ pub(super) fn write(blocks: &[Box<RawValue>]) -> String {
     BASE64_STANDARD.encode([HEAD, text.as_bytes()].concat())
 }
 
-/// The blocks in a signature; none where it is none of ours. SDKs spell it as in URLs, too (google-genai 3.6).
+/// The blocks in a signature; none where it is none of ours. SDKs spell it as in URLs, too (google-genai 3.6), and make one of all
+/// that a reply has, with line feeds between them (langchain4j 1.9).
 pub(super) fn read(signature: &str) -> Vec<Box<RawValue>> {
-    blocks(signature).unwrap_or_default()
+    let all = signature.split_ascii_whitespace();
+    all.filter_map(blocks).flatten().collect()
 }
 
 fn blocks(signature: &str) -> Option<Vec<Box<RawValue>>> {
@@ -66,6 +68,8 @@ mod tests {
                 }
             }
         }
+        let two = [block("a"), block("b")].map(|it| write(&[it])).join("\n\n");
+        assert_eq!(read(&two).len(), 2);
         for other in ["", "U0lH", MARK, "aXNvZ2xvc3M6IjEi", "aXNvZ2xvc3M6!!"] {
             assert!(read(other).is_empty(), "{other}");
         }

@@ -58,6 +58,10 @@ impl Server for MessagesServer {
         true
     }
 
+    fn closes_cut_calls(&self) -> bool {
+        true
+    }
+
     fn seals_thoughts(&self) -> bool {
         true
     }

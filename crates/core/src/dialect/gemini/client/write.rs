@@ -136,8 +136,8 @@ pub(super) fn whole(terms: &Terms, source: &Reply) -> Vec<u8> {
         tell_logprobs(choice, &mut written);
         candidates.push(written);
     }
-    let usage = source.usage.map(counts);
-    reply(terms, &source.start, &candidates, usage, &source.own)
+    let usage = source.usage.map_or_else(|| json!({}), counts);
+    reply(terms, &source.start, &candidates, Some(usage), &source.own)
 }
 
 fn tell_logprobs(choice: &Choice, written: &mut Fields) {
@@ -195,9 +195,14 @@ impl ReplyWriter {
     fn said(&mut self, choice: &Choice) -> Option<Fields> {
         let mut end = End::default();
         let open = self.open.entry(choice.index).or_default();
-        let parts = parts::joined(open.parts(choice, &mut end));
+        let mut parts = open.parts(choice, &mut end);
+        if !self.terms.keeps_bytes {
+            open.keep_last(&mut parts);
+        }
+        let parts = parts::joined(parts);
         if end.reason.is_some() || !end.refusal.is_empty() {
             let known = self.ends.entry(choice.index).or_default();
+            known.parts.extend(open.take_last());
             known.parts.append(&mut end.parts);
             known.reason = end.reason.or(known.reason.take());
             known.refusal.push_str(&end.refusal);

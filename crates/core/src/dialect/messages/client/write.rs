@@ -214,14 +214,18 @@ fn blocks(choice: &Choice) -> Vec<Block> {
 
 /// What a tool is called with. What a limit cut in its middle is no object; `stop_reason` says so.
 fn input(choice: &Choice, call: u32) -> Box<RawValue> {
+    whole_input(choice, call).unwrap_or_else(|| raw_string("{}".to_owned()))
+}
+
+/// The object that a tool is called with; none where it is not whole.
+fn whole_input(choice: &Choice, call: u32) -> Option<Box<RawValue>> {
     let pieces = choice.deltas.iter().filter_map(|delta| match delta {
         Delta::CallInput { call: of, text, .. } if *of == call => Some(text.as_str()),
         _ => None,
     });
     let input = serde_json::from_str::<Box<RawValue>>(&pieces.collect::<String>());
     let is_object = |input: &RawValue| input.get().starts_with('{') && is_readable(input.get());
-    let object = input.ok().filter(|input| is_object(input));
-    object.unwrap_or_else(|| raw_string("{}".to_owned()))
+    input.ok().filter(|input| is_object(input))
 }
 
 fn think(blocks: &mut Vec<Block>, more: &str) {

@@ -163,9 +163,10 @@ fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
             continue;
         }
         let mut fields: Fields = serde_json::from_str(message.get()).ok()?;
-        let Some(mut blocks) = items(&fields, "content") else {
+        let Some(blocks) = items(&fields, "content") else {
             continue;
         };
+        let mut blocks: Vec<Box<RawValue>> = blocks.iter().flat_map(|it| apart(it)).collect();
         for block in &mut blocks {
             if let Some(text) = remark(block) {
                 *block = text;
@@ -180,6 +181,38 @@ fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
         fields.is_none_or(|fields| fields.raw("content") != Some("[]"))
     });
     Some(raw(&messages))
+}
+
+/// The thought and the remarks of which a client made one block: langchain4j (1.9) joins texts and signatures with line feeds.
+fn apart(block: &RawValue) -> Vec<Box<RawValue>> {
+    let whole = || vec![block.to_owned()];
+    let known: Value = serde_json::from_str(block.get()).unwrap_or_default();
+    let signatures = known["signature"].as_str().filter(|it| it.contains('\n'));
+    let (Some(mut signatures), Some(mut thinking)) = (signatures, known["thinking"].as_str())
+    else {
+        return whole();
+    };
+    let mut remarks = Vec::new();
+    while let Some((before, last)) = signatures.rsplit_once('\n')
+        && let Some(bytes) = Seal::remark_bytes(last)
+    {
+        let at = thinking.len().checked_sub(bytes);
+        let cut = at.and_then(|at| thinking.split_at_checked(at));
+        let Some((thought, text)) = cut.and_then(|(it, text)| Some((it.strip_suffix('\n')?, text)))
+        else {
+            return whole();
+        };
+        remarks.push((text, last));
+        (signatures, thinking) = (before, thought);
+    }
+    let thoughts = std::iter::once((thinking, signatures)).chain(remarks.into_iter().rev());
+    let blocks = thoughts.map(|(thinking, signature)| {
+        raw(&json!({"type": "thinking", "thinking": thinking, "signature": signature}))
+    });
+    match signatures.contains('\n') {
+        true => whole(),
+        false => blocks.collect(),
+    }
 }
 
 /// What the server said on the way to an answer, as it said it.

@@ -111,10 +111,15 @@ impl UsageWire {
     }
 }
 
+/// Whether a limit ended it, wherever it was.
+fn is_cut(reason: Option<&str>) -> bool {
+    matches!(reason, Some("max_tokens" | "model_context_window_exceeded"))
+}
+
 /// Why the reply ended. Calls that came decide where the server says that it is done.
 fn finish(reason: Option<&str>, text: Option<String>, calls: u32) -> FinishReason {
     match reason {
-        Some("max_tokens" | "model_context_window_exceeded") => FinishReason::Length,
+        _ if is_cut(reason) => FinishReason::Length,
         Some("refusal") => FinishReason::ContentFilter,
         // The client sends the turn back as it is, and the server goes on with it.
         Some(word @ ("pause_turn" | "compaction")) => FinishReason::Paused(word.to_owned()),
@@ -138,12 +143,12 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
     sink.model(message.model);
     sink.choice(0, false);
     let mut calls = 0;
+    let reason = message.stop_reason.as_deref();
     for raw_block in message.content? {
         let block: BlockWire = serde_json::from_str(raw_block.get()).ok()?;
         self::block(block, &raw_block, &mut calls, sink)?;
     }
     sink.usage(message.usage.map(UsageWire::to_usage));
-    let reason = message.stop_reason.as_deref();
     sink.finish(0, finish(reason, message.stop_sequence, calls));
     // What is written anew stands among blocks of which no other wire knows.
     if is_whole {
@@ -191,6 +196,8 @@ pub(super) struct Stream {
     usage: UsageWire,
     calls: u32,
     open: Option<(u32, Open)>,
+    /// A call that ended without more than its start had: whether that is all of it is known with what comes next.
+    started: Option<(u32, String)>,
     is_finished: bool,
 }
 
@@ -259,6 +266,8 @@ impl Stream {
                 // Clients end whichever block they have.
                 self.open.as_ref().filter(|open| open.0 == index)?;
                 self.stop(sink);
+                // Before the end of the block its input has to come.
+                is_whole = self.started.is_none();
             }
             // Its end was told.
             "message_delta" if self.is_finished => return Some(false),
@@ -287,6 +296,7 @@ impl Stream {
     fn start(&mut self, index: u32, raw_block: &RawValue, sink: &mut Sink<'_>) -> Option<()> {
         // Clients add pieces to the last block alone: whatever was open has ended.
         self.stop(sink);
+        self.take_started(sink);
         let block: BlockWire = serde_json::from_str(raw_block.get()).ok()?;
         let open = match block.r#type.as_str() {
             "tool_use" => {
@@ -380,7 +390,7 @@ impl Stream {
             Some(Open::Call {
                 call,
                 input: Some(text),
-            }) => sink.arguments(0, call, text),
+            }) => self.started = Some((call, text)),
             Some(Open::Thought {
                 text,
                 signature,
@@ -393,12 +403,29 @@ impl Stream {
         }
     }
 
+    /// What a call is called with that said no more.
+    fn take_started(&mut self, sink: &mut Sink<'_>) {
+        if let Some((call, input)) = self.started.take() {
+            sink.arguments(0, call, input);
+        }
+    }
+
     /// What is verified at a reply's end has to be known before `stop_reason` is passed on.
     fn finish(&mut self, reason: Option<&str>, text: Option<String>, sink: &mut Sink<'_>) {
         if std::mem::replace(&mut self.is_finished, true) {
             return;
         }
         self.stop(sink);
+        if is_cut(reason)
+            && let Some((_, input)) = &mut self.started
+        {
+            *input = input
+                .trim_end()
+                .strip_suffix('}')
+                .unwrap_or(input)
+                .to_owned();
+        }
+        self.take_started(sink);
         sink.usage(Some(self.usage.to_usage()));
         sink.finish(0, finish(reason, text, self.calls));
     }

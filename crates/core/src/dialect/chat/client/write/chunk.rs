@@ -250,6 +250,24 @@ impl ChunkWriter {
     }
 }
 
+/// The end of a choice that says something in the same frame: OpenAI's stands in a chunk of its own, and openai-go's accumulator
+/// (3.9) tells of no text or call as whole else.
+fn end_of(choice: &mut Choice) -> Option<Choice> {
+    let says_more = choice.deltas.len() > 1
+        || !choice.reasoning.is_empty()
+        || !choice.sealed.is_empty()
+        || !choice.message.0.is_empty();
+    if !choice.has_ended() || !says_more {
+        return None;
+    }
+    Some(Choice {
+        index: choice.index,
+        own: std::mem::take(&mut choice.own),
+        deltas: choice.deltas.pop().into_iter().collect(),
+        ..Choice::default()
+    })
+}
+
 fn has_counts(own: &Fields) -> bool {
     own.raw("usage").is_some_and(|usage| usage != "null")
 }
@@ -294,20 +312,32 @@ impl Writer for ChunkWriter {
             sse::encode(verbatim.as_bytes(), out);
             return;
         }
+        let mut ends = Vec::new();
+        if frame.choices.iter().any(Choice::has_ended) {
+            ends.extend(frame.choices.iter_mut().filter_map(end_of));
+        }
         let mut inner = std::mem::take(&mut self.inner);
         for choice in &frame.choices {
             self.part(choice, &mut inner);
         }
         let is_ours = frame.own.0.is_empty();
-        let takes_usage = inner.is_empty() || !self.terms.keeps_bytes || is_ours;
+        let says_nothing = inner.is_empty() && ends.is_empty();
+        let takes_usage = says_nothing || !self.terms.keeps_bytes || is_ours;
         if takes_usage {
             self.take_usage(&frame);
         }
+        let own = match is_ours {
+            true => Arc::clone(&self.envelope),
+            false => frame.own,
+        };
         if !inner.is_empty() {
-            let own = match is_ours {
-                true => Arc::clone(&self.envelope),
-                false => frame.own,
-            };
+            self.chunk(&own, !takes_usage && ends.is_empty(), &inner, out);
+        }
+        if !ends.is_empty() {
+            inner.clear();
+            for choice in &ends {
+                self.part(choice, &mut inner);
+            }
             self.chunk(&own, !takes_usage, &inner, out);
         }
         inner.clear();

@@ -67,6 +67,9 @@ impl<'d> Folded<'d> {
                 Delta::Finish(reason) => said.finish = Some(reason),
             }
         }
+        if choice.of_calls.is_empty() {
+            return said;
+        }
         for (of, own) in &choice.of_calls {
             if let Some(call) = said.calls.iter_mut().find(|call| call.index == *of) {
                 call.own = Some(own);

@@ -64,6 +64,11 @@ impl Part {
         !self.thought && self.text.as_deref().is_some_and(|text| !text.is_empty())
     }
 
+    /// Whether it is that and nothing else.
+    fn is_plain_text(&self) -> bool {
+        self.says_text() && self.thought_signature.is_none() && self.own.is_none()
+    }
+
     /// Whether it says nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.text.as_deref() == Some("") && self.thought_signature.is_none()
@@ -137,6 +142,9 @@ pub(super) struct Open {
     seal: Vec<Box<RawValue>>,
     /// Whether an earlier part of the stream had text.
     has_said: bool,
+    /// The last character of its text, which is told with what comes next, or with the end: Google's SDK for Go (1.71) takes a turn
+    /// for broken in which a part says nothing, and forgets it.
+    last: Option<char>,
 }
 
 impl Open {
@@ -197,6 +205,24 @@ impl Open {
         }
         self.has_said |= out.iter().any(Part::says_text);
         out
+    }
+
+    /// Keeps the last character of a text that may be the last one, and tells the one that was kept.
+    pub(super) fn keep_last(&mut self, parts: &mut Vec<Part>) {
+        if parts.is_empty() {
+            return;
+        }
+        if let Some(last) = self.take_last() {
+            parts.insert(0, last);
+        }
+        let text = parts.last_mut().filter(|part| part.is_plain_text());
+        self.last = text.and_then(|part| part.text.as_mut()?.pop());
+    }
+
+    /// What was kept.
+    pub(super) fn take_last(&mut self) -> Option<Part> {
+        let last = self.last.take()?;
+        Some(Part::text(last.to_string(), false))
     }
 
     /// What stands beside the deltas before this one: parts of the server's own, and what is to be sent back as it came, with its

@@ -1,7 +1,7 @@
 //! A message of an Anthropic server's own, with no more of it told anew than was changed on its way: blocks stand in it of which
 //! nobody else knows, and the client has to send them back.
 
-use super::{Block, input};
+use super::{Block, whole_input};
 use crate::dialect::client::Terms;
 use crate::ir::{Choice, Delta, Fields, raw};
 use serde_json::value::RawValue;
@@ -12,8 +12,8 @@ struct Told {
     remark: String,
     /// The answer, or a refusal.
     text: String,
-    /// Each with its id and its name.
-    calls: Vec<(String, String, Box<RawValue>)>,
+    /// Each with its id, its name, and what it is called with, unless that was cut.
+    calls: Vec<(String, String, Option<Box<RawValue>>)>,
 }
 
 impl Told {
@@ -24,7 +24,7 @@ impl Told {
                 Delta::Text(more) | Delta::Refusal(more) => text.push_str(more),
                 Delta::Reasoning(more) => remark.push_str(more),
                 Delta::CallStart { call, id, name, .. } => {
-                    calls.push((id.clone(), name.clone(), input(choice, *call)));
+                    calls.push((id.clone(), name.clone(), whole_input(choice, *call)));
                 }
                 Delta::CallInput { .. } | Delta::Finish(_) => {}
             }
@@ -58,7 +58,9 @@ pub(super) fn message(terms: &Terms, choice: &Choice, own: &Fields) -> Option<Ve
                 if !is_it("id", id) || !is_it("name", name) {
                     return None;
                 }
-                if block.raw("input") != Some(input.get()) {
+                if let Some(input) = input
+                    && block.raw("input") != Some(input.get())
+                {
                     block.set("input", input.clone());
                     *written = raw(&block);
                     is_changed = true;
