@@ -203,3 +203,24 @@ fn a_stream_begins_although_nobody_counts_and_what_comes_is_not_for_the_client()
         assert_eq!(out.starts_with(b"event: message_start"), has_begun);
     }
 }
+
+/// llama.cpp's replies begin with the words that it was to go on with.
+#[test]
+fn words_that_the_client_has_already_are_not_told_again() {
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"},
+        {"role": "assistant", "content": "Hello, my"}]});
+    for (server, told) in [("llama-cpp", " name"), ("vllm@0.32.0", "Hello, my name")] {
+        let exchange = asked(&body, server);
+        let checks = replay::checks(&exchange).unwrap();
+        let reply = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0,
+            "message": {"role": "assistant", "content": "Hello, my name"}, "finish_reason": "stop"}]});
+        let reply = exchange::reply(
+            &exchange,
+            &checks,
+            Ids::new(1),
+            reply.to_string().as_bytes(),
+        );
+        let reply: Value = serde_json::from_slice(&reply.unwrap().body).unwrap();
+        assert_eq!(reply["content"][0]["text"], told, "{server}");
+    }
+}

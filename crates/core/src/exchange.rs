@@ -21,6 +21,7 @@ mod re_ask;
 mod reading;
 mod redact;
 mod repair;
+mod repeated;
 mod stream;
 mod unfold;
 mod upstream_error;
@@ -442,6 +443,7 @@ impl Exchange {
             echo: request.echo.clone(),
             hides_thoughts,
             tells_lone_thoughts: hides_thoughts && !demands && !self.server.seals_thoughts(),
+            repeated: self.draft.as_ref().and_then(conversation::repeated),
             demands_call: self.demand.contract.calls == Calls::Required,
             demands_answer: self.demand.contract.content.is_some(),
             demands_nothing: self.demand.contract.is_empty(),

@@ -13,6 +13,7 @@ use crate::rules::{
     ChoiceHow, LIMIT_OVER_ROOM, NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule,
     StrictTools, TOOLS_ON_RESPONSES,
 };
+use std::sync::Arc;
 
 /// Makes a conversation from another wire one that the server can be told, and tells what is lost.
 pub(super) fn read(turns: &mut Vec<Turn>, rule: &Rule, seal: &Seal) -> Vec<Loss> {
@@ -79,6 +80,14 @@ pub(super) fn go_on(draft: &mut Draft, demand: &Demand, title: &str) -> Option<L
         reason,
         enforced_by: EnforcedBy::Nobody,
     })
+}
+
+/// The words that the server goes on with, where its reply begins with them.
+pub(super) fn repeated(draft: &Draft) -> Option<Arc<str>> {
+    let history = &draft.history;
+    let goes_on = history.repeats_prefill && history.prefill.is_some();
+    let last = prefill(&draft.turns).filter(|_| goes_on)?;
+    Some(last.text().into())
 }
 
 fn fitting<'r>(rule: &'r Rule, model: &str) -> Fitting<'r> {

@@ -8,6 +8,7 @@ use super::beside::{Doubted, Told};
 use super::choice::{Came, ChoiceStream};
 use super::flow::ChoiceFlow;
 use super::lone_thoughts::LoneThoughts;
+use super::repeated::Repeated;
 use super::{
     End, Exchange, Fault, MAX_CHOICES, WayBack, context, cut, garbage, lesson, no_call,
     too_few_choices, too_many_choices, unfold, upstream_error,
@@ -33,6 +34,8 @@ pub struct StreamTranslator {
     ids: Ids,
     server: ServerStream,
     choices: ByChoice<ChoiceStream>,
+    /// What the reply begins with although the client has it already.
+    repeated: Option<Box<Repeated>>,
     /// Where thoughts may be the answer.
     thoughts: Option<Box<Thoughts>>,
     writer: Box<dyn Writer>,
@@ -97,6 +100,8 @@ impl StreamTranslator {
             true => Some(Thoughts::All(AllContent::new(Arc::clone(&terms.plan)))),
             false => (terms.tells_lone_thoughts).then(|| Thoughts::Lone(LoneThoughts::new())),
         };
+        let repeated = terms.repeated.clone();
+        let repeated = repeated.map(|words| Box::new(Repeated::new(words)));
         Self {
             writer: terms.client.writer(terms.written(&ids)),
             terms,
@@ -104,6 +109,7 @@ impl StreamTranslator {
             server: exchange.server.stream(exchange.about(), event_bytes),
             ids,
             choices: ByChoice::new(),
+            repeated,
             thoughts: thoughts.map(Box::new),
             held: Vec::new(),
             sent: false,
@@ -288,7 +294,13 @@ impl StreamTranslator {
                     self.write(said, out);
                     return Err(Fault::Error(garbage()));
                 }
-                event => self.event(event, &mut said)?,
+                event => match &mut self.repeated {
+                    None => self.event(event, &mut said)?,
+                    Some(repeated) => {
+                        let mut events = repeated.take(event);
+                        events.try_for_each(|event| self.event(event, &mut said))?;
+                    }
+                },
             }
         }
         if self.stage == Life::Open {

@@ -23,6 +23,8 @@ pub(super) struct WayBack {
     /// Nor is anything demanded: thoughts with nothing behind them are an answer.
     pub(super) tells_lone_thoughts: bool,
     pub(super) demands_call: bool,
+    /// What the reply begins with although the client has it already.
+    pub(super) repeated: Option<Arc<str>>,
     /// Something is demanded of the content.
     pub(super) demands_answer: bool,
     pub(super) demands_nothing: bool,

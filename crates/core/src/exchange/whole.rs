@@ -4,12 +4,14 @@ use super::all_content::AllContent;
 use super::beside::without_answer;
 use super::flow::ChoiceFlow;
 use super::lone_thoughts::LoneThoughts;
+use super::repeated::Repeated;
 use super::{
     Exchange, Fault, WayBack, context, fold, lesson, no_call, too_few_choices, too_many_choices,
 };
 use crate::dialect::server::{Frame, Verbatim};
 use crate::ir::{Choice, Delta, Event, Ids, Plan, Repairs, Reply, Violation};
 use crate::verify::Checks;
+use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -96,6 +98,11 @@ fn translated(
         }
     }
     let events = frame.events.into_iter();
+    let mut repeated = terms.repeated.clone().map(Repeated::new);
+    let events = events.flat_map(|event| match &mut repeated {
+        Some(repeated) => repeated.take(event).collect(),
+        None => SmallVec::<[Event; 2]>::from_iter([event]),
+    });
     let events = events.filter_map(|event| terms.said(event));
     let mut was_content = false;
     let mut reply = match terms.plan.is_all_content {

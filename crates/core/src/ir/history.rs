@@ -20,6 +20,8 @@ pub struct History {
     /// The fields by which it is told to go on with the model's last words rather than to answer anew: none where it does so by
     /// itself, `None` where it cannot be told.
     pub prefill: Option<Arc<Map<String, Value>>>,
+    /// Whether its replies begin with those words then.
+    pub repeats_prefill: bool,
     /// What is told in another form, whichever wire the client speaks.
     pub refuses: Refusals,
 }
@@ -189,6 +191,7 @@ impl Default for History {
             sealed: false,
             unsigned: None,
             prefill: None,
+            repeats_prefill: false,
             refuses: Refusals::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::check;
 use super::compile::plain;
+use super::dialect::Prefill;
 use super::{ContextRule, ContextSize, Template};
 use crate::datafile::{File, Keys};
 use crate::dialect::server::Ends;
@@ -60,12 +61,13 @@ pub(super) fn conversation(
 }
 
 /// How the server is told to go on with the model's own words.
-pub(super) fn prefill(
-    file: &mut File<'_>,
-    keys: &mut Keys<'_, '_>,
-) -> Option<(String, Arc<Map<String, Value>>)> {
+pub(super) fn prefill(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Prefill)> {
     let remedy = "the fields that say it; an empty table where the server does it by itself";
-    Some((String::new(), Arc::new(sent(file, keys, remedy)?)))
+    let prefill = Prefill {
+        send: Arc::new(sent(file, keys, remedy)?),
+        repeats: keys.boolean(file, "repeats"),
+    };
+    Some((String::new(), prefill))
 }
 
 /// How a stream is asked to begin with the prompt's tokens.

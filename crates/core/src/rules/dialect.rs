@@ -72,7 +72,7 @@ pub(super) struct Dialect {
     pub(super) counts_first: Vec<Ranged<Template>>,
     pub(super) history: History,
     pub(super) conversation: Vec<Ranged<Vec<Refusal>>>,
-    pub(super) prefill: Vec<Ranged<Arc<Map<String, Value>>>>,
+    pub(super) prefill: Vec<Ranged<Prefill>>,
     pub(super) templates: bool,
     pub(super) too_long: Arc<[String]>,
     pub(super) refused: Arc<[String]>,
@@ -86,6 +86,15 @@ pub(super) struct Dialect {
     pub(super) beside: Vec<String>,
     pub(super) responses: bool,
     pub(super) bugs: Vec<Bug>,
+}
+
+/// How a server is told to go on with the model's own words.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Prefill {
+    /// The fields that say it.
+    pub(super) send: Arc<Map<String, Value>>,
+    /// Its replies begin with them.
+    pub(super) repeats: bool,
 }
 
 impl Dialect {
@@ -163,7 +172,10 @@ impl Dialect {
             // gpt-oss' names a result after the last call, Mistral's raise where the user speaks between.
             history.refuse(Refusal::Unordered);
         }
-        history.prefill = first(&self.prefill, version).cloned();
+        if let Some(prefill) = first(&self.prefill, version) {
+            history.prefill = Some(Arc::clone(&prefill.send));
+            history.repeats_prefill = prefill.repeats;
+        }
         history
     }
 
