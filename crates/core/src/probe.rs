@@ -349,7 +349,9 @@ impl Prober {
     /// What its error surely tells of its launch; nothing of forced calls, since none is asked for in tags.
     fn told(&self, body: &[u8]) -> Option<String> {
         let told = exchange::launch_facts(&self.rule, body).into_iter();
-        let mut sure = told.filter(|told| told.is_sure).map(|told| told.fact);
+        let mut sure = told
+            .filter(|told| told.is_sure_of_probe)
+            .map(|told| told.fact);
         sure.find(|fact| fact != NO_TAGGED_CALLS)
     }
 

@@ -468,6 +468,9 @@ impl Writer<'_> {
         if self.contract.tools.is_empty() || !several {
             return false;
         }
+        if !self.rule.says_one_call {
+            self.body.say_nothing_of_parallel();
+        }
         let is_told = self.makes_several_calls() || rewrap.is_tagged();
         if is_told && !self.request.legacy_functions {
             self.losses.push(Loss {

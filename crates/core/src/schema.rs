@@ -39,7 +39,7 @@ use crate::error::Kind;
 
 pub use canonical::canonical;
 pub use guard::{SchemaLimits, guard};
-pub use lower::{Lowered, Unkept, Why, described, has_object_without, lower};
+pub use lower::{Lowered, Unkept, Why, described, described_in_full, has_object_without, lower};
 pub use profile::Profile;
 pub use reply::read_reply_json;
 pub use validator::{SchemaBreach, Validator};

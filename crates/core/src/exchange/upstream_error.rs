@@ -76,6 +76,8 @@ pub struct Told {
     /// Whether the error can have no other reason. If it can, the fact is to be believed only of a server that answers what
     /// is planned with it.
     pub is_sure: bool,
+    /// The same of an answer to a question of the probe's own.
+    pub is_sure_of_probe: bool,
     /// The words by which it is known.
     pub words: String,
 }
@@ -112,6 +114,7 @@ pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<Told> {
         Some(Told {
             fact: launch.fact.clone()?,
             is_sure: !launch.unsure,
+            is_sure_of_probe: !launch.unsure || launch.sure_of_probe,
             words: launch.contains.clone(),
         })
     };

@@ -11,7 +11,6 @@ use super::{
 use crate::dialect::server::{Frame, Verbatim};
 use crate::ir::{Choice, Delta, Event, Ids, Plan, Repairs, Reply, Violation};
 use crate::verify::Checks;
-use smallvec::SmallVec;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -97,12 +96,14 @@ fn translated(
             context::check(terms.least_tokens, usage)?;
         }
     }
-    let events = frame.events.into_iter();
-    let mut repeated = terms.repeated.clone().map(Repeated::new);
-    let events = events.flat_map(|event| match &mut repeated {
-        Some(repeated) => repeated.take(event).collect(),
-        None => SmallVec::<[Event; 2]>::from_iter([event]),
-    });
+    let events = match terms.repeated.clone().map(Repeated::new) {
+        Some(mut repeated) => {
+            let events = frame.events.into_iter();
+            events.flat_map(|event| repeated.take(event)).collect()
+        }
+        None => frame.events,
+    };
+    let events = events.into_iter();
     let events = events.filter_map(|event| terms.said(event));
     let mut was_content = false;
     let mut reply = match terms.plan.is_all_content {

@@ -273,6 +273,10 @@ impl<'r> Body<'r> {
         self.parallel = Told::Now(Some(false));
     }
 
+    pub(super) fn say_nothing_of_parallel(&mut self) {
+        self.parallel = Told::Now(None);
+    }
+
     /// Leaves the tools for the model to see, with a choice that lets the content be constrained.
     pub(super) fn show_tools(&mut self, rule: &Rule, choice: ToolChoice) {
         let is_function = |tool: &Tool| matches!(tool.input, ToolInput::Schema { .. });

@@ -5,7 +5,7 @@ use super::place::{Stands, is_emptied};
 use super::plain_tools::any_object;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::rules::StrictTools;
-use crate::schema::described;
+use crate::schema::described_in_full;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -57,7 +57,7 @@ impl Writer<'_> {
         }
         self.lose_keywords(&Stands::Schema(tool.input_origin.pointer()), &held.losses);
         // The model is shown what the server is told, whatever holds it.
-        let lowered = described(Cow::Borrowed(lowered), &told, &held.losses);
+        let lowered = described_in_full(Cow::Borrowed(lowered), &told, &held.losses);
         (!strict || *lowered != *schema).then(|| ToolInput::Schema {
             schema: lowered.into_owned(),
             strict: true,

@@ -477,6 +477,15 @@ fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
         let remedy = keys.required(file, "remedy", "what to change when launching the server");
         let fact = keys.string(file, "fact").map(toml::Spanned::into_inner);
         let unsure = keys.boolean(file, "unsure");
+        let sure_of_probe = keys.boolean(file, "sure_of_probe");
+        if sure_of_probe && !unsure {
+            let remedy = "say `unsure = true` too, or take it out";
+            file.fault(
+                &keys.span,
+                "`sure_of_probe` is of errors that are `unsure`",
+                remedy,
+            );
+        }
         if unsure && fact.is_none() {
             let remedy = "say which `fact` is unsure, or take `unsure` out";
             file.fault(&keys.span, "nothing follows from this error", remedy);
@@ -488,6 +497,7 @@ fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
                 remedy: remedy.into_inner(),
                 fact,
                 unsure,
+                sure_of_probe,
             });
         }
     }

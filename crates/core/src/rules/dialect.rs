@@ -115,6 +115,7 @@ impl Dialect {
             compose: first(&self.compose, version)?.0,
             text_unions: first(&self.compose, version)?.1.clone(),
             one_call: *first(&self.one_call, version)?,
+            says_one_call: true,
             custom_tools: self.custom_tools,
             hosted_tools: self.hosted_tools,
             refuses_nulls: self.refuses_nulls,

@@ -43,6 +43,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
                 remedy: remedy.get_ref().clone(),
                 fact: Some(fact.into_inner()),
                 unsure: false,
+                sure_of_probe: false,
             }));
         }
     }

@@ -215,6 +215,9 @@ impl Rule {
 
     /// The server fails at the tags that it makes of strict tools itself.
     fn loosen_calls(&mut self) {
+        // vLLM makes one of `parallel_tool_calls: false` as well.
+        self.one_call = false;
+        self.says_one_call = false;
         for choice in self.choices.values_mut() {
             if choice.strict == StrictTools::All {
                 choice.strict = StrictTools::None;

@@ -144,6 +144,8 @@ pub struct LaunchRule {
     /// Whether the same error may have other reasons: the fact is believed only once the request was answered that was
     /// planned with it, and for a while.
     pub unsure: bool,
+    /// Whether it has none where a question of the probe's own is answered so: its schemas are such as any server takes.
+    pub sure_of_probe: bool,
 }
 
 /// How a server that cuts long prompts in silence is kept from it.
@@ -294,6 +296,8 @@ pub struct Rule {
     pub text_unions: Vec<TextUnion>,
     /// Whether `parallel_tool_calls: false` is kept to: one call at most.
     pub one_call: bool,
+    /// Whether it may be told that.
+    pub says_one_call: bool,
     /// Whether `type: "custom"` tools are known to the server.
     pub custom_tools: bool,
     /// Whether the server hosts tools that clients of its own wire name.

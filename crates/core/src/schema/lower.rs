@@ -41,7 +41,7 @@ pub use beside::has_object_without;
 pub(super) use formats::asserts;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-pub use told::described;
+pub use told::{described, described_in_full};
 
 /// How much one schema may grow by lowering, in values copied. Pushing keywords into branches
 /// multiplies: what would cost more stays as it is, with a loss.
@@ -294,7 +294,10 @@ impl Lowering<'_> {
                 ("$dynamicRef" | "$recursiveRef", _) => true,
                 _ => self.profile.refuses_count(keyword, map),
             };
+            // Nothing is among no values, which compilers of grammars refuse.
+            let lists_none = keyword == "enum" && value.as_array().is_some_and(Vec::is_empty);
             if is_lost
+                || lists_none
                 || self.profile.refuses(keyword, value)
                 || self.profile.refuses_among(keyword, map)
             {

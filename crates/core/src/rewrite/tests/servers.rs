@@ -85,13 +85,27 @@ fn free_calls_are_of_strict_tools_where_the_server_holds_the_arguments_of_no_oth
     };
     assert_eq!(
         facts(&request(&json!("auto")), Strategy::Native),
-        ["no_strict_calls"]
+        ["no_strict_calls", "answers_as_thoughts"]
     );
     assert_eq!(
         facts(&request(&json!("required")), Strategy::Tags),
-        ["no_tagged_calls"]
+        ["no_tagged_calls", "answers_as_thoughts"]
     );
     assert!(facts(&body(&json!({})), Strategy::Native).is_empty());
+}
+
+#[test]
+fn a_server_without_what_holds_tags_is_told_of_no_limit_of_calls_that_it_would_make_tags_of() {
+    let vllm = rule("vllm@0.32.0");
+    let request = body(&json!({"tools": [tool("f", "^a$")], "parallel_tool_calls": false}));
+    let told = on(&vllm, &request).unwrap();
+    assert_eq!(sent(&told)["parallel_tool_calls"], false);
+    for fact in ["old_tags", "no_tags", "no_strict_calls"] {
+        let told = on(&vllm.knowing(fact).unwrap(), &request).unwrap();
+        // The proxy keeps to it.
+        assert!(told.plan.one_call, "{fact}");
+        assert_eq!(sent(&told).get("parallel_tool_calls"), None, "{fact}");
+    }
 }
 
 #[test]

@@ -196,8 +196,6 @@ pub(super) struct Stream {
     usage: UsageWire,
     calls: u32,
     open: Option<(u32, Open)>,
-    /// A call that ended without more than its start had: whether that is all of it is known with what comes next.
-    started: Option<(u32, String)>,
     is_finished: bool,
 }
 
@@ -266,8 +264,6 @@ impl Stream {
                 // Clients end whichever block they have.
                 self.open.as_ref().filter(|open| open.0 == index)?;
                 self.stop(sink);
-                // Before the end of the block its input has to come.
-                is_whole = self.started.is_none();
             }
             // Its end was told.
             "message_delta" if self.is_finished => return Some(false),
@@ -296,7 +292,6 @@ impl Stream {
     fn start(&mut self, index: u32, raw_block: &RawValue, sink: &mut Sink<'_>) -> Option<()> {
         // Clients add pieces to the last block alone: whatever was open has ended.
         self.stop(sink);
-        self.take_started(sink);
         let block: BlockWire = serde_json::from_str(raw_block.get()).ok()?;
         let open = match block.r#type.as_str() {
             "tool_use" => {
@@ -390,7 +385,7 @@ impl Stream {
             Some(Open::Call {
                 call,
                 input: Some(text),
-            }) => self.started = Some((call, text)),
+            }) => sink.arguments(0, call, text),
             Some(Open::Thought {
                 text,
                 signature,
@@ -403,29 +398,12 @@ impl Stream {
         }
     }
 
-    /// What a call is called with that said no more.
-    fn take_started(&mut self, sink: &mut Sink<'_>) {
-        if let Some((call, input)) = self.started.take() {
-            sink.arguments(0, call, input);
-        }
-    }
-
     /// What is verified at a reply's end has to be known before `stop_reason` is passed on.
     fn finish(&mut self, reason: Option<&str>, text: Option<String>, sink: &mut Sink<'_>) {
         if std::mem::replace(&mut self.is_finished, true) {
             return;
         }
         self.stop(sink);
-        if is_cut(reason)
-            && let Some((_, input)) = &mut self.started
-        {
-            *input = input
-                .trim_end()
-                .strip_suffix('}')
-                .unwrap_or(input)
-                .to_owned();
-        }
-        self.take_started(sink);
         sink.usage(Some(self.usage.to_usage()));
         sink.finish(0, finish(reason, text, self.calls));
     }
