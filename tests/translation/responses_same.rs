@@ -588,8 +588,13 @@ fn a_remark_is_a_thought_that_goes_back_as_the_message_that_it_was() {
     let shell = json!({"type": "shell_call", "id": "sh_theirs", "status": "completed", "call_id": "c",
         "action": {"commands": ["ls"]}});
     let tools = json!([tool(), {"type": "web_search"}, {"type": "shell"}]);
+    let (mut later, mut aside) = (thought(), message("Still at it."));
+    later["id"] = json!("rs_later");
+    (aside["id"], aside["phase"]) = (json!("msg_aside"), json!("commentary"));
     for behind in [
         vec![call("{\"a\":1}")],
+        vec![later.clone(), aside, call("{\"a\":1}")],
+        vec![later, search(), message("{\"a\": 1}")],
         vec![search(), message("{\"a\": 1}")],
         vec![shell.clone()],
         vec![search(), thought(), call("{\"a\":1}"), search()],

@@ -146,6 +146,9 @@ fn what_else_a_call_has_is_the_clients_to_send_back() {
     let stream = chat_event(
         json!({"role": "assistant", "tool_calls": [first]}),
         Value::Null,
+    ) + &chat_event(
+        json!({"tool_calls": [{"index": 0, "late": true}]}),
+        Value::Null,
     ) + &chat_event(json!({"tool_calls": [second]}), Value::Null)
         + &chat_event(json!({}), json!("tool_calls"))
         + "data: [DONE]\n\n";
@@ -159,9 +162,14 @@ fn what_else_a_call_has_is_the_clients_to_send_back() {
                 .cloned()
                 .unwrap_or_default()
         })
-        .map(|call| json!([call["index"], call["extra_content"]]))
+        .map(|call| json!([call["index"], call["extra_content"], call["late"]]))
         .collect();
-    assert_eq!(extras, [json!([0, extra]), json!([1, null])]);
+    let expected = [
+        json!([0, extra, null]),
+        json!([0, null, true]),
+        json!([1, null, null]),
+    ];
+    assert_eq!(extras, expected);
     // It goes back to its server.
     let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "1"});
     let messages = json!([asked[0], message, result("c1"), result("c2")]);

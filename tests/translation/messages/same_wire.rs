@@ -625,3 +625,27 @@ fn a_call_that_the_limit_cut_is_told_as_it_came() {
         }
     }
 }
+
+/// Whether a text is an answer is one thing, whether a call can be mended another.
+#[test]
+fn a_right_answer_beside_a_call_that_is_mended_stays_one() {
+    let tool = r#","tools":[{"name":"f","input_schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}]"#;
+    let mut exchange = asked(&(format(CLOSED) + tool));
+    exchange.repair = isogloss_core::ir::Repair::Types;
+    let right = json!({"type": "text", "text": "{\"a\": 1}"});
+    let call =
+        |input: Value| json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": input});
+    let message = |content: Value, reason: &str| {
+        json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
+        "content": content, "stop_reason": reason, "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 2}})
+    };
+    let came = message(json!([right, call(json!({"n": "1"}))]), "tool_use");
+    let told: Value = serde_json::from_str(&reply(&exchange, &came.to_string()).unwrap()).unwrap();
+    assert_eq!(told["content"], json!([right, call(json!({"n": 1}))]));
+    // A call that is whole stays whole, though a limit may have cut it.
+    let remark = json!({"type": "text", "text": "I look."});
+    let came = message(json!([remark, call(json!({"n": 1}))]), "max_tokens");
+    let told: Value = serde_json::from_str(&reply(&exchange, &came.to_string()).unwrap()).unwrap();
+    assert_eq!(told["content"][0]["type"], "thinking");
+    assert_eq!(told["content"][1], call(json!({"n": 1})));
+}

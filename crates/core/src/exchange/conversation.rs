@@ -10,8 +10,8 @@ use crate::ir::{
     Seal, Stated, Strategy, Turn, Wire,
 };
 use crate::rules::{
-    ANSWERS_AS_THOUGHTS, ChoiceHow, LIMIT_OVER_ROOM, NO_STRICT_CALLS, NO_TAGGED_CALLS,
-    OPENS_ASKED_THOUGHTS, Rule, StrictTools, TOOLS_ON_RESPONSES,
+    ChoiceHow, LIMIT_OVER_ROOM, NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule,
+    StrictTools, TOOLS_ON_RESPONSES,
 };
 use std::sync::Arc;
 
@@ -182,9 +182,6 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
         let choice = rule.choices.get(demand.request.tool_choice.kind());
         let is_strict = choice.is_some_and(|choice| choice.strict == StrictTools::All);
         return asked == Strategy::Native && is_strict && !demand.request.tools.is_empty();
-    }
-    if fact == ANSWERS_AS_THOUGHTS {
-        return !demand.contract.is_empty();
     }
     if fact == OPENS_ASKED_THOUGHTS {
         return demand.request.thinking.is_some();

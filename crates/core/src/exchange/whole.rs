@@ -129,30 +129,33 @@ fn translated(
     for choice in &mut reply.choices {
         let before = ids.clone();
         let mut read = flown(&terms, checks, choice, &mut ids, false);
-        if read.is_err() && terms.closes_cut_calls && open_cut_call(choice) {
-            ids = before.clone();
-            read = flown(&terms, checks, choice, &mut ids, false);
-        }
+        let mut others = Vec::new();
         if read.is_err() {
-            for deltas in without_answer(choice, terms.may_be) {
-                choice.deltas = deltas.into();
-                ids = before.clone();
-                read = flown(&terms, checks, choice, &mut ids, false);
-                if read.is_ok() {
-                    break;
-                }
+            others = readings(choice, &terms);
+            if let Some(right) = right_one(&terms, checks, choice, &others, &before) {
+                (read, ids) = right;
+                has_remark |= (choice.deltas.iter()).any(|it| matches!(it, Delta::Reasoning(_)));
             }
-            has_remark |= (choice.deltas.iter()).any(|it| matches!(it, Delta::Reasoning(_)));
         }
         if !matches!(read, Ok(Read { passed: None, .. })) {
-            let mut again = before.clone();
-            if let Some((deltas, steps)) = exchange.repaired(checks, choice, &mut again) {
+            // As it came before anything else.
+            let stated = choice.deltas.to_vec();
+            let mended = std::iter::once(stated.clone())
+                .chain(others)
+                .find_map(|deltas| {
+                    let mut again = before.clone();
+                    choice.deltas = deltas.into();
+                    let (deltas, steps) = exchange.repaired(checks, choice, &mut again)?;
+                    Some((deltas, steps, again))
+                });
+            if let Some((deltas, steps, again)) = mended {
                 ids = again;
                 repairs.join(steps);
                 is_unchanged = false;
                 choice.replace(deltas, &[]);
                 continue;
             }
+            choice.deltas = stated.into();
             // What passes although it is wrong is what a stream would have let pass.
             if read.is_ok() {
                 ids = before;
@@ -196,16 +199,58 @@ fn translated(
     })
 }
 
-/// Takes the end off the last call of a reply that a limit cut: its server closes it where it was. Whether there is any.
-fn open_cut_call(choice: &mut Choice) -> bool {
-    let [.., Delta::CallInput { text, .. }, Delta::Finish(reason)] = &mut choice.deltas[..] else {
-        return false;
+/// What a choice that breaks its contract may be instead, the likeliest first: some of its texts no answer, its last call cut.
+fn readings(choice: &Choice, terms: &WayBack) -> Vec<Vec<Delta>> {
+    let cut = |deltas: &[Delta]| match terms.closes_cut_calls {
+        true => with_open_call(deltas),
+        false => None,
     };
-    let is_closed = reason.is_cut() && text.trim_end().ends_with('}');
-    if is_closed {
-        text.truncate(text.trim_end().len() - 1);
+    let mut all: Vec<Vec<Delta>> = cut(&choice.deltas).into_iter().collect();
+    for deltas in without_answer(choice, terms.may_be) {
+        let also = cut(&deltas);
+        all.push(deltas);
+        all.extend(also);
     }
-    is_closed
+    all
+}
+
+/// Gives the choice the first of these readings that is right; `None` where none is, and it stays as it came.
+fn right_one(
+    terms: &WayBack,
+    checks: &Arc<Checks>,
+    choice: &mut Choice,
+    readings: &[Vec<Delta>],
+    ids: &Ids,
+) -> Option<(Result<Read, Violation>, Ids)> {
+    let stated = std::mem::take(&mut choice.deltas);
+    for deltas in readings {
+        let mut ids = ids.clone();
+        choice.deltas = deltas.as_slice().into();
+        let read = flown(terms, checks, choice, &mut ids, false);
+        if read.is_ok() {
+            return Some((read, ids));
+        }
+    }
+    choice.deltas = stated;
+    None
+}
+
+/// The same without the end of the last call, of a reply that a limit cut: its server closes that where it was.
+fn with_open_call(deltas: &[Delta]) -> Option<Vec<Delta>> {
+    let [.., Delta::CallInput { text, .. }, Delta::Finish(reason)] = deltas else {
+        return None;
+    };
+    let open = text.trim_end_matches(|c: char| matches!(c, '}' | ']') || c.is_whitespace());
+    let open = open.strip_suffix('"').unwrap_or(open);
+    if !reason.is_cut() || open.len() == text.len() {
+        return None;
+    }
+    let open = open.to_owned();
+    let mut deltas = deltas.to_vec();
+    if let [.., Delta::CallInput { text, .. }, _] = &mut deltas[..] {
+        *text = open;
+    }
+    Some(deltas)
 }
 
 /// The same events, where what the server took for thoughts may be the content; and whether an answer was.

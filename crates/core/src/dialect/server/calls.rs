@@ -131,6 +131,12 @@ impl OpenCalls {
         self.go_on(ids, out)
     }
 
+    /// The call that a piece with this index was of, where that has started.
+    pub(in crate::dialect) fn started(&self, index: u32) -> Option<u32> {
+        let known = self.open.iter().rev().find(|open| open.wire_index == index);
+        known?.call
+    }
+
     /// Tells what need not wait: of the calls that have started all, of the others one after another.
     fn go_on(&mut self, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), NoCall> {
         for open in self.open.iter_mut().filter(|open| open.call.is_some()) {

@@ -196,20 +196,13 @@ impl<'s> Sink<'s> {
 
     /// The same, and what only this wire says of the call.
     pub(in crate::dialect) fn piece_of(&mut self, choice: u32, piece: CallPiece, own: Fields) {
-        let from = self.events.len();
+        let index = piece.index;
         self.piece(choice, piece);
         if own.0.is_empty() {
             return;
         }
-        let mut said = self.events[from..].iter().rev();
-        let call = said.find_map(|event| match event {
-            Event::Delta {
-                delta: Delta::CallStart { call, .. } | Delta::CallInput { call, .. },
-                ..
-            } => Some(*call),
-            _ => None,
-        });
-        if let Some(call) = call {
+        let calls = self.calls.get(&choice);
+        if let Some(call) = calls.and_then(|calls| calls.started(index)) {
             self.of_call(choice, call, own);
         }
     }

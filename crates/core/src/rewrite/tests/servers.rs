@@ -85,11 +85,11 @@ fn free_calls_are_of_strict_tools_where_the_server_holds_the_arguments_of_no_oth
     };
     assert_eq!(
         facts(&request(&json!("auto")), Strategy::Native),
-        ["no_strict_calls", "answers_as_thoughts"]
+        ["no_strict_calls"]
     );
     assert_eq!(
         facts(&request(&json!("required")), Strategy::Tags),
-        ["no_tagged_calls", "answers_as_thoughts"]
+        ["no_tagged_calls"]
     );
     assert!(facts(&body(&json!({})), Strategy::Native).is_empty());
 }

@@ -242,6 +242,15 @@ impl Reading {
         }
         let kept: Option<String> = item.get("encrypted_content", "a string")?;
         let origin = item.origin.member("encrypted_content");
+        // What the model said on the way to an answer is its text.
+        if kept.as_deref().and_then(sealed::message).is_some() {
+            if let Some((_, text)) = told
+                && let Some(turn) = self.assistant(item, |turn| turn.parts.is_empty())
+            {
+                turn.parts.push(part::text(text));
+            }
+            return Ok(());
+        }
         let (sealed, thought) = kept.as_deref().map(sealed::read).unwrap_or_default();
         // Some clients send this alone.
         let told = told.or_else(|| Some((origin.clone(), thought?)));

@@ -20,7 +20,7 @@ use crate::ir::{
     CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Sealed, Start, Usage, raw,
 };
 use crate::sse;
-use begun::Begun;
+use begun::{Begun, Later};
 use output::{Body, Call, Item, Part, PartKind, Status};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -65,6 +65,8 @@ pub(super) struct EventWriter {
     base: Option<Fields>,
     /// Messages of such a server's of which nothing was told yet.
     begun: Vec<Begun>,
+    /// What was said behind them.
+    later: Later,
     /// The id of the item that opens next, where the server gave it one.
     next_id: Option<String>,
     /// Thoughts are told as their own summary.
@@ -105,6 +107,7 @@ impl EventWriter {
             has_begun: false,
             base: None,
             begun: Vec::new(),
+            later: Later::default(),
             next_id: None,
             waiting: Vec::new(),
             now: None,
@@ -207,6 +210,7 @@ impl EventWriter {
                     name,
                     kind,
                 } => {
+                    self.forget_begun(teller);
                     self.say_waiting(teller);
                     let call = Call::new(*call, id.clone(), name, *kind, &self.names);
                     self.open(Body::Call(call), teller);
@@ -454,6 +458,7 @@ impl EventWriter {
 
     /// Ends what is open. Where the reply was cut, the last item is not whole.
     fn close(&mut self, teller: &mut Teller<'_>) {
+        self.forget_begun(teller);
         self.say_waiting(teller);
         let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
         if is_cut {

@@ -57,6 +57,7 @@ struct Typed {
 #[derive(Deserialize, Default)]
 struct ItemWire {
     r#type: String,
+    id: Option<String>,
     /// Of a message: `commentary` is said on the way to the answer, `final_answer` or nothing is the answer (openai-python
     /// 3, `ResponseOutputMessage.phase`).
     phase: Option<String>,
@@ -393,6 +394,7 @@ impl Stream {
                 }
             }
             "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
+                self.tells(place);
                 sink.reasoning(0, Some(event.delta?));
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
@@ -452,7 +454,9 @@ impl Stream {
             }
             ("message", _) if known.is_aside() => Open::Aside,
             ("message", _) => Open::Told { has_text: false },
-            ("reasoning", _) => Open::Thoughts { has_text: false },
+            // Its events have to name it.
+            ("reasoning", _) if known.id.is_some() => Open::Thoughts { has_text: false },
+            ("reasoning", _) => Open::Told { has_text: false },
             _ => Open::Theirs,
         };
         self.open.insert(place, open);
@@ -506,8 +510,14 @@ impl Stream {
     }
 
     fn tells(&mut self, place: usize) {
-        if let Some(Open::Told { has_text }) = self.open.get_mut(&place) {
-            *has_text = true;
+        let has_room = self.open.len() < MAX_OPEN;
+        match self.open.get_mut(&place) {
+            Some(Open::Told { has_text }) => *has_text = true,
+            // Nobody said that it began.
+            None if has_room => {
+                self.open.insert(place, Open::Told { has_text: true });
+            }
+            _ => {}
         }
     }
 

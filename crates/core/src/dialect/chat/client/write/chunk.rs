@@ -219,6 +219,7 @@ impl ChunkWriter {
         if source.deltas.is_empty()
             && source.reasoning.is_empty()
             && source.sealed.is_empty()
+            && source.of_calls.is_empty()
             && source.message.0.values().all(|value| is_blank(value.get()))
         {
             return;

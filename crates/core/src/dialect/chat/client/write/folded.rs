@@ -71,8 +71,15 @@ impl<'d> Folded<'d> {
             return said;
         }
         for (of, own) in &choice.of_calls {
-            if let Some(call) = said.calls.iter_mut().find(|call| call.index == *of) {
-                call.own = Some(own);
+            match said.calls.iter_mut().find(|call| call.index == *of) {
+                Some(call) => call.own = Some(own),
+                None => said.calls.push(Call {
+                    index: *of,
+                    start: None,
+                    kind: CallKind::Function,
+                    text: Cow::Borrowed(""),
+                    own: Some(own),
+                }),
             }
         }
         said

@@ -154,6 +154,7 @@ impl EventWriter {
             return;
         };
         let thinks = !choice.reasoning.is_empty();
+        let mut keeps_thoughts = false;
         for item in self.base.iter().filter_map(output).flatten() {
             let is_kept = match item["type"].as_str() {
                 Some("message") => is_aside(&item),
@@ -162,10 +163,13 @@ impl EventWriter {
                 _ => kind_of(&item).is_none(),
             };
             if is_kept && sound::is_item(&item) {
+                keeps_thoughts |= item["type"] == "reasoning";
                 self.items.push(theirs(item));
             }
         }
-        choice.reasoning.clear();
+        if keeps_thoughts {
+            choice.reasoning.clear();
+        }
     }
 }
 

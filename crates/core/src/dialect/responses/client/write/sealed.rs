@@ -25,11 +25,20 @@ pub(super) fn remark(message: &Value) -> Option<String> {
     Some(format!("{MARK}{text}"))
 }
 
-/// The message that a thought was.
+/// The message that a thought was: the model's, and nothing else.
 pub(in crate::dialect::responses) fn message(text: &str) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Head {
+        r#type: String,
+        role: String,
+    }
+    let is_message = |message: &RawValue| {
+        let head = serde_json::from_str::<Head>(message.get());
+        head.is_ok_and(|head| head.r#type == "message" && head.role == "assistant")
+    };
     let kept = kept(text)?.into_iter();
     kept.rev().find_map(|kept| match kept {
-        Kept::Remark(message) => Some(message),
+        Kept::Remark(message) if is_message(&message) => Some(message),
         _ => None,
     })
 }

@@ -1,10 +1,10 @@
 //! What a server of the same wire says beside what was verified: its ids, its own items, citations, encrypted thoughts.
 
-use super::begun::Begun;
 use super::output::{Body, Item, Part, PartKind, Status};
 use super::told::Teller;
 use super::{EventWriter, counts, sound};
 use crate::ir::{CallKind, Fields, Of, raw};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 impl EventWriter {
@@ -17,16 +17,26 @@ impl EventWriter {
         for (name, value) in &said.0 {
             match name.as_str() {
                 "response" => self.base = serde_json::from_str(value.get()).ok(),
-                "added" => self.added(&item(value.get()), teller),
-                "done" => self.done(item(value.get()), teller),
-                "event" => {
-                    self.begin(teller);
-                    let event = serde_json::from_str(value.get()).unwrap_or_default();
-                    self.tell_theirs(event, teller);
-                }
                 // A whole reply, told as a stream.
                 "output" if !self.has_begun => self.base = Some(said.clone()),
+                "added" | "done" | "event" if !self.waits_behind(name, value) => {
+                    self.told_by_server(name, value, teller);
+                }
+                _ if self.waits_too_long() => self.tell_later(teller),
                 _ => {}
+            }
+        }
+    }
+
+    /// Takes one of them whose turn it is.
+    pub(super) fn told_by_server(&mut self, name: &str, said: &RawValue, teller: &mut Teller<'_>) {
+        match name {
+            "added" => self.added(&item(said.get()), teller),
+            "done" => self.done(item(said.get()), teller),
+            _ => {
+                self.begin(teller);
+                let event = serde_json::from_str(said.get()).unwrap_or_default();
+                self.tell_theirs(event, teller);
             }
         }
     }
@@ -54,7 +64,7 @@ impl EventWriter {
         self.begin(teller);
         let id = item["id"].as_str().map(str::to_owned);
         if item["type"] == "message" && !is_aside(item) {
-            self.begun.push(Begun::new(id));
+            self.begin_waiting(id);
             return;
         }
         self.next_id = id;
