@@ -96,28 +96,7 @@ fn translated(
             context::check(terms.least_tokens, usage)?;
         }
     }
-    let events = match terms.repeated.clone().map(Repeated::new) {
-        Some(mut repeated) => {
-            let events = frame.events.into_iter();
-            events.flat_map(|event| repeated.take(event)).collect()
-        }
-        None => frame.events,
-    };
-    let events = events.into_iter();
-    let events = events.filter_map(|event| terms.said(event));
-    let mut was_content = false;
-    let mut reply = match terms.plan.is_all_content {
-        false if terms.tells_lone_thoughts => {
-            let mut lone = LoneThoughts::new();
-            Reply::fold(events.flat_map(|event| lone.take(&event).into_iter().chain([event])))
-        }
-        false => Reply::fold(events),
-        true => {
-            let (events, was) = all_content(events, &terms.plan);
-            was_content = was;
-            Reply::fold(events)
-        }
-    };
+    let (mut reply, was_content) = folded(&terms, frame.events);
     let mut violation = check_choices(&terms, &reply.choices).err();
     let may_pass = terms.passes_violations && !reply.choices.is_empty();
     let mut repairs = Repairs::default();
@@ -197,6 +176,28 @@ fn translated(
         violation,
         repairs,
     })
+}
+
+/// The reply that events are, and whether an answer was taken for thoughts.
+fn folded(terms: &WayBack, events: Vec<Event>) -> (Reply, bool) {
+    let events = match terms.repeated.clone().map(Repeated::new) {
+        Some(mut repeated) => {
+            let events = events.into_iter();
+            events.flat_map(|event| repeated.take(event)).collect()
+        }
+        None => events,
+    };
+    let events = events.into_iter().filter_map(|event| terms.said(event));
+    if terms.plan.is_all_content {
+        let (events, was_content) = all_content(events, &terms.plan);
+        return (Reply::fold(events), was_content);
+    }
+    if !terms.tells_lone_thoughts {
+        return (Reply::fold(events), false);
+    }
+    let mut lone = LoneThoughts::new();
+    let events = events.flat_map(|event| lone.take(&event).into_iter().chain([event]));
+    (Reply::fold(events), false)
 }
 
 /// What a choice that breaks its contract may be instead, the likeliest first: some of its texts no answer, its last call cut.
