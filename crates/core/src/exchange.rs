@@ -527,6 +527,7 @@ fn no_call(fault: NoCall, choice: u32) -> Violation {
     let (call, message) = match fault {
         NoCall::Changes { call } => (call, "a call changes its name or its kind in its middle"),
         NoCall::Nameless { calls } => (calls, "a call has no name"),
+        NoCall::Unreadable { calls } => (calls, "the server could not read what the model wrote"),
         NoCall::TooMany { calls } => (calls, "there are more calls than are read"),
     };
     let call = usize::try_from(call).unwrap_or(usize::MAX);

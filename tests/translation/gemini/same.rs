@@ -365,3 +365,22 @@ fn a_client_of_another_wire_gets_none_of_its_bytes() {
         br#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}], "odd": 1}"#;
     assert_eq!(whole(&exchange, came).unwrap()["odd"], Value::Null);
 }
+
+/// The model may do better when it is told: Gemini's users are told to ask again.
+#[test]
+fn a_call_that_gemini_could_not_read_is_asked_for_again() {
+    let said = r#"{"candidates":[{"content":{"parts":[{"text":"I call."}],"role":"model"},"finishReason":"MALFORMED_FUNCTION_CALL","index":0}]}"#;
+    let refused = said.replace("MALFORMED_FUNCTION_CALL", "MISSING_THOUGHT_SIGNATURE");
+    for (body, is_asked) in [(said, true), (&refused, false)] {
+        let whole = reply(&at(WHOLE, FUNCTIONS), body).map(drop);
+        let stream = format!("data: {body}\n\n");
+        let streamed = streamed(&at(STREAM, FUNCTIONS), stream.as_bytes(), 64).map(drop);
+        for told in [whole, streamed] {
+            let is_violation = matches!(told, Err(Fault::Violation(_)));
+            assert!(
+                told.is_err() && is_violation == is_asked,
+                "{body}: {told:?}"
+            );
+        }
+    }
+}

@@ -174,6 +174,11 @@ pub enum NoCall {
         /// How many calls of the choice have one.
         calls: u32,
     },
+    /// The server could make nothing of what the model wrote.
+    Unreadable {
+        /// How many calls of the choice have begun.
+        calls: u32,
+    },
     /// It is one of more than anybody reads.
     TooMany {
         /// How many calls of the choice have begun.

@@ -258,6 +258,12 @@ impl<'s> Sink<'s> {
         self.is_rewritten = was_rewritten || !is_told;
     }
 
+    /// The choice ends with a call of which the server could make nothing.
+    pub fn unreadable(&mut self, choice: u32, calls: u32) {
+        let fault = NoCall::Unreadable { calls };
+        self.events.push(Event::NoCall { choice, fault });
+    }
+
     /// The choice ends.
     pub fn finish(&mut self, choice: u32, reason: FinishReason) {
         let calls = self.calls.entry(choice).or_default();

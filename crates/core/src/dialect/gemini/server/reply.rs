@@ -110,17 +110,22 @@ const fn done(calls: u32) -> FinishReason {
     }
 }
 
+/// Ends that say that the model called something in a way that Gemini could not read.
+const UNREADABLE: [&str; 4] = [
+    "MALFORMED_FUNCTION_CALL",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+    "MALFORMED_RESPONSE",
+];
+
 /// Why the reply ended; `None` where the model's answer broke, which is no answer.
 fn finish(reason: &str, calls: u32) -> Option<FinishReason> {
     Some(match reason {
         "STOP" | "FINISH_REASON_UNSPECIFIED" => done(calls),
         // The limit of one request, beyond which another would go on, is one as well.
         "MAX_TOKENS" | "CONTINUATION" => FinishReason::Length,
-        "MALFORMED_FUNCTION_CALL"
-        | "UNEXPECTED_TOOL_CALL"
-        | "TOO_MANY_TOOL_CALLS"
-        | "MISSING_THOUGHT_SIGNATURE"
-        | "MALFORMED_RESPONSE" => return None,
+        "MISSING_THOUGHT_SIGNATURE" => return None,
+        word if UNREADABLE.contains(&word) => return None,
         // Safety, recitation, blocked words and whatever else stops an answer before its end.
         _ => FinishReason::ContentFilter,
     })
@@ -248,6 +253,10 @@ impl Stream {
         candidate.is_finished = true;
         match finish(&reason, candidate.calls) {
             Some(reason) => sink.finish(choice, reason),
+            // The model is asked again, and told so.
+            None if UNREADABLE.contains(&reason.as_str()) => {
+                sink.unreadable(choice, candidate.calls);
+            }
             None => {
                 let reason: String = reason.chars().take(64).collect();
                 sink.failed(&format!(
