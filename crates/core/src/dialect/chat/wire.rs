@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for CallWire {
                         }
                         Member::Own(name) => {
                             let value: Box<RawValue> = members.next_value()?;
-                            if value.get() != "null" && !is_look_alike(&name) {
+                            if value.get() != "null" && !is_looked_for(&name) {
                                 call.own.set(&name, value);
                             }
                         }
@@ -303,9 +303,12 @@ pub(in crate::dialect) fn take_look_alikes(fields: &mut Fields) -> bool {
 
 fn is_look_alike(name: &str) -> bool {
     // Nearly all names are done with here.
-    if name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') {
-        return false;
-    }
+    let is_plain = name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    !is_plain && is_looked_for(name)
+}
+
+/// Whether it is one of these in any letters.
+fn is_looked_for(name: &str) -> bool {
     // What Unicode folds to these two letters are the long s and the Kelvin sign.
     let folded = name.replace('\u{17f}', "s").replace('\u{212a}', "k");
     LOOKED_FOR.contains(&folded.to_ascii_lowercase().as_str())

@@ -202,7 +202,10 @@ impl ReplyWriter {
         let parts = parts::joined(parts);
         if end.reason.is_some() || !end.refusal.is_empty() {
             let known = self.ends.entry(choice.index).or_default();
-            known.parts.extend(open.take_last());
+            // What is said beside a refusal may go on.
+            if end.reason.is_some() {
+                known.parts.extend(open.take_last());
+            }
             known.parts.append(&mut end.parts);
             known.reason = end.reason.or(known.reason.take());
             known.refusal.push_str(&end.refusal);

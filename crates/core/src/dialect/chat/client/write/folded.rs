@@ -162,12 +162,19 @@ impl Call<'_> {
             out.extend_from_slice(b",\"type\":");
             write(type_of(kind), out);
         }
-        out.push(b',');
-        write(type_of(self.kind), out);
-        out.push(b':');
-        self.write_body(self.name(), out);
+        if self.says_more() {
+            out.push(b',');
+            write(type_of(self.kind), out);
+            out.push(b':');
+            self.write_body(self.name(), out);
+        }
         self.write_own(out);
         out.push(b'}');
+    }
+
+    /// Whether the piece has more than what its server alone says of the call.
+    fn says_more(&self) -> bool {
+        self.start.is_some() || !self.text.is_empty() || self.own.is_none()
     }
 
     fn write_whole(&self, out: &mut Vec<u8>) {
