@@ -649,3 +649,53 @@ fn a_right_answer_beside_a_call_that_is_mended_stays_one() {
     assert_eq!(told["content"][0]["type"], "thinking");
     assert_eq!(told["content"][1], call(json!({"n": 1})));
 }
+
+/// Anthropic's own streams have an empty piece of input of such a call, or none.
+#[test]
+fn a_call_without_arguments_takes_nothing_from_the_block_behind_it() {
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
+    let text = (
+        json!({"type": "text", "text": ""}),
+        json!({"type": "text_delta", "text": "So."}),
+    );
+    let used = (
+        json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}),
+        json!({"type": "input_json_delta", "partial_json": "{\"q\":1}"}),
+    );
+    let thought = (
+        json!({"type": "thinking", "thinking": "", "signature": ""}),
+        json!({"type": "thinking_delta", "thinking": "Hm."}),
+    );
+    let body = r#"{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object"}}]}"#;
+    let exchange = planned(body.as_bytes(), &rule("anthropic")).unwrap();
+    for pieces in [
+        vec![],
+        vec![json!({"type": "input_json_delta", "partial_json": ""})],
+    ] {
+        for (block, piece) in [&text, &used, &thought] {
+            let blocks = [
+                (call.clone(), pieces.clone()),
+                (block.clone(), vec![piece.clone()]),
+            ];
+            let stream = replay::messages_stream(&blocks, Some("tool_use"));
+            let told = replay::streamed(&exchange, stream.as_bytes(), 17).unwrap();
+            let events: Vec<Value> = told
+                .lines()
+                .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
+                .collect();
+            let of = |kind: &str| -> Vec<&Value> {
+                let found = events.iter().filter(|event| event["type"] == kind);
+                found.collect()
+            };
+            let starts = of("content_block_start");
+            assert_eq!(starts.len(), 2, "{told}");
+            assert_eq!(&starts[1]["content_block"], block, "{told}");
+            assert_eq!(of("content_block_stop").len(), 2, "{told}");
+            let said = of("content_block_delta");
+            let behind: Vec<&Value> = (said.iter().filter(|event| event["index"] == 1))
+                .map(|event| &event["delta"])
+                .collect();
+            assert_eq!(behind, [piece], "{told}");
+        }
+    }
+}
