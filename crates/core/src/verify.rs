@@ -96,6 +96,8 @@ pub struct Verifier {
     has_hosted: bool,
     /// What it called is the client's to carry out.
     has_handed_over: bool,
+    /// The server closes calls that a limit cut.
+    closes_cut_calls: bool,
 }
 
 #[derive(Debug)]
@@ -103,7 +105,12 @@ struct CallCheck {
     index: u32,
     input: TextCheck,
     closed: bool,
+    /// How many bytes of [`BARE`] its input is so far; `None` where it is another.
+    bare: Option<usize>,
 }
+
+/// What a call without arguments is called with.
+const BARE: &str = "{}";
 
 impl Verifier {
     /// A verifier for the choice with this index.
@@ -119,7 +126,15 @@ impl Verifier {
             refused: false,
             has_hosted: false,
             has_handed_over: false,
+            closes_cut_calls: false,
         }
+    }
+
+    /// The same of a server that closes a call which a limit cut before its arguments.
+    #[must_use]
+    pub const fn closing_cut_calls(mut self, closes: bool) -> Self {
+        self.closes_cut_calls = closes;
+        self
     }
 
     /// Takes the next delta.
@@ -146,7 +161,12 @@ impl Verifier {
                 let open = (self.calls.iter_mut().enumerate())
                     .find(|(_, open)| open.index == *call && !open.closed);
                 match open {
-                    Some((place, open)) => open.input.push(text, Place::Call(choice, place)),
+                    Some((place, open)) => {
+                        let rest = open.bare.and_then(|came| BARE.get(came..));
+                        let goes_on = rest.is_some_and(|rest| rest.starts_with(text.as_str()));
+                        open.bare = open.bare.filter(|_| goes_on).map(|came| came + text.len());
+                        open.input.push(text, Place::Call(choice, place))
+                    }
                     None => Err(self.violation(
                         "tool_choice",
                         "a call goes on that has not begun, or after the next one began".to_owned(),
@@ -213,6 +233,7 @@ impl Verifier {
             index: call,
             input: TextCheck::new(check.and_then(|check| check.input.as_ref())),
             closed: false,
+            bare: Some(0),
         });
         Ok(())
     }
@@ -263,7 +284,11 @@ impl Verifier {
     /// The choice was cut: what is unfinished is excused, nothing else. Only the last call can be.
     fn cut(&mut self) -> Result<(), Violation> {
         let choice = self.choice;
-        if let Some((place, open)) = self.calls.iter_mut().enumerate().last() {
+        let closes = self.closes_cut_calls;
+        let is_bare = |open: &CallCheck| closes && open.bare == Some(BARE.len());
+        if let Some((place, open)) = self.calls.iter_mut().enumerate().last()
+            && !is_bare(open)
+        {
             open.input.cut(Place::Call(choice, place))?;
         }
         self.content.cut(Place::Content(choice))

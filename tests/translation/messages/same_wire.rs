@@ -624,6 +624,14 @@ fn a_call_that_the_limit_cut_is_told_as_it_came() {
             }
         }
     }
+    // In a stream it may be cut before anything came of its input.
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
+    for (reason, is_right) in [("max_tokens", true), ("tool_use", false)] {
+        let stream = replay::messages_stream(&[(call.clone(), vec![])], Some(reason));
+        let told = replay::streamed(&asked(true), stream.as_bytes(), 17);
+        assert_eq!(told.is_ok(), is_right, "{reason}");
+        assert!(told.is_err() || told.unwrap().contains(r#""stop_reason":"max_tokens""#));
+    }
 }
 
 /// Whether a text is an answer is one thing, whether a call can be mended another.

@@ -29,12 +29,16 @@ pub(super) struct ChoiceFlow {
 
 impl ChoiceFlow {
     pub(super) fn new(terms: &WayBack, checks: &Arc<Checks>, choice: u32) -> Self {
+        // Clients of the server's own wire know that of it; others would take the call for whole.
+        let closes_cut_calls = terms.closes_cut_calls && terms.keeps;
         Self {
             choice,
             rewrapper: Rewrapper::new(Arc::clone(&terms.plan), choice)
                 .reading(terms.reading.clone())
                 .lets_pass(terms.passes_violations),
-            verifier: Some(Verifier::new(Arc::clone(checks), choice)),
+            verifier: Some(
+                Verifier::new(Arc::clone(checks), choice).closing_cut_calls(closes_cut_calls),
+            ),
             is_lenient: terms.passes_violations,
             calls_made: 0,
             passed: None,
