@@ -432,7 +432,8 @@ impl Exchange {
         let may_call = matches!(calls, Calls::Optional | Calls::Required);
         // What a server of the client's own wire tells it was asked for.
         let hides_thoughts = request.hides_thoughts && !self.keeps_wire();
-        let demands = calls == Calls::Required || self.demand.contract.content.is_some();
+        let demands_call = calls == Calls::Required;
+        let demands_answer = self.demand.contract.content.is_some();
         WayBack {
             client: self.demand.client,
             keeps: self.keeps_wire(),
@@ -442,10 +443,11 @@ impl Exchange {
             seal: self.seal,
             echo: request.echo.clone(),
             hides_thoughts,
-            tells_lone_thoughts: hides_thoughts && !demands && !self.server.seals_thoughts(),
+            tells_lone_thoughts: hides_thoughts
+                && !(demands_call || demands_answer || self.server.seals_thoughts()),
             repeated: self.draft.as_ref().and_then(conversation::repeated),
-            demands_call: self.demand.contract.calls == Calls::Required,
-            demands_answer: self.demand.contract.content.is_some(),
+            demands_call,
+            demands_answer,
             demands_nothing: self.demand.contract.is_empty(),
             choices: request.n.max(1),
             least_tokens: self.least_tokens.filter(|_| !self.passes_violations),

@@ -111,15 +111,10 @@ impl UsageWire {
     }
 }
 
-/// Whether a limit ended it, wherever it was.
-fn is_cut(reason: Option<&str>) -> bool {
-    matches!(reason, Some("max_tokens" | "model_context_window_exceeded"))
-}
-
 /// Why the reply ended. Calls that came decide where the server says that it is done.
 fn finish(reason: Option<&str>, text: Option<String>, calls: u32) -> FinishReason {
     match reason {
-        _ if is_cut(reason) => FinishReason::Length,
+        Some("max_tokens" | "model_context_window_exceeded") => FinishReason::Length,
         Some("refusal") => FinishReason::ContentFilter,
         // The client sends the turn back as it is, and the server goes on with it.
         Some(word @ ("pause_turn" | "compaction")) => FinishReason::Paused(word.to_owned()),
@@ -143,12 +138,12 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
     sink.model(message.model);
     sink.choice(0, false);
     let mut calls = 0;
-    let reason = message.stop_reason.as_deref();
     for raw_block in message.content? {
         let block: BlockWire = serde_json::from_str(raw_block.get()).ok()?;
         self::block(block, &raw_block, &mut calls, sink)?;
     }
     sink.usage(message.usage.map(UsageWire::to_usage));
+    let reason = message.stop_reason.as_deref();
     sink.finish(0, finish(reason, message.stop_sequence, calls));
     // What is written anew stands among blocks of which no other wire knows.
     if is_whole {

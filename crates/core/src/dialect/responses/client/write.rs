@@ -296,13 +296,7 @@ impl EventWriter {
         let place = self.items.len();
         let id = self.next_id.take();
         let id = id.unwrap_or_else(|| format!("{}_{}{place:04x}", body.prefix(), self.seed()));
-        self.items.push(Item {
-            id,
-            body,
-            status: Status::InProgress,
-            own: None,
-            ended: None,
-        });
+        self.items.push(Item::new(id, body));
         if !self.items[place].is_own() {
             teller.item("response.output_item.added", place, &self.items[place]);
         }

@@ -169,13 +169,7 @@ impl EventWriter {
                 continue;
             }
             self.next_id = begun.id;
-            let body = Body::Reasoning {
-                text: String::new(),
-                sealed: Vec::new(),
-                is_summary: self.sums_up,
-                is_kept: false,
-                remark: begun.item,
-            };
+            let body = Body::theirs(String::new(), self.sums_up, begun.item);
             let place = self.open(body, teller);
             self.think_more(place, &said, teller);
             self.end(place, Status::Completed, teller);

@@ -82,6 +82,17 @@ impl Status {
 }
 
 impl Body {
+    /// Thoughts of a server of this wire: its own is what it can read.
+    pub(super) const fn theirs(text: String, is_summary: bool, remark: Option<Value>) -> Self {
+        Self::Reasoning {
+            text,
+            sealed: Vec::new(),
+            is_summary,
+            is_kept: false,
+            remark,
+        }
+    }
+
     /// What ids of such items begin with.
     pub(super) const fn prefix(&self) -> &'static str {
         match self {
@@ -94,6 +105,14 @@ impl Body {
             },
             Self::Theirs(_) => "item",
         }
+    }
+}
+
+/// What items of such calls are called, and where they have their input.
+pub(super) const fn words(kind: CallKind) -> (&'static str, &'static str) {
+    match kind {
+        CallKind::Function => ("function_call", "arguments"),
+        CallKind::Custom => ("custom_tool_call", "input"),
     }
 }
 
@@ -130,10 +149,8 @@ impl Call {
         if let Some(call) = self.own.and_then(|own| own.call(&self.id, &self.input)) {
             return call;
         }
-        let mut call = match self.kind {
-            CallKind::Function => json!({"type": "function_call", "arguments": self.input}),
-            CallKind::Custom => json!({"type": "custom_tool_call", "input": self.input}),
-        };
+        let (kind, input) = words(self.kind);
+        let mut call = json!({"type": kind, input: self.input});
         call["call_id"] = json!(self.id);
         call["name"] = json!(self.name);
         if let Some(namespace) = &self.namespace {
@@ -154,6 +171,17 @@ pub(super) fn thought(text: &str, is_summary: bool) -> Value {
 }
 
 impl Item {
+    /// One that begins.
+    pub(super) const fn new(id: String, body: Body) -> Self {
+        Self {
+            id,
+            body,
+            status: Status::InProgress,
+            own: None,
+            ended: None,
+        }
+    }
+
     /// Whether it is a message of which more may be told.
     pub(super) fn is_message(&self) -> bool {
         matches!(self.body, Body::Message(_)) && self.status == Status::InProgress

@@ -1,7 +1,7 @@
 //! A whole reply of a server of the same wire, with no more of it told anew than was changed on its way.
 
 use super::super::names::joined;
-use super::output::{Body, Item, Status};
+use super::output::{Body, Item, Status, words};
 use super::theirs::{is_aside, texts};
 use super::told::Teller;
 use super::{EventWriter, sound};
@@ -88,11 +88,10 @@ fn called(item: &Value) -> Option<Called> {
 
 /// The kind of a call, and where it has its input.
 fn kind_of(item: &Value) -> Option<(CallKind, &'static str)> {
-    match item["type"].as_str() {
-        Some("function_call") => Some((CallKind::Function, "arguments")),
-        Some("custom_tool_call") => Some((CallKind::Custom, "input")),
-        _ => None,
-    }
+    let kinds = [CallKind::Function, CallKind::Custom].into_iter();
+    let mut known = kinds.map(|kind| (kind, words(kind)));
+    let (kind, (_, input)) = known.find(|(_, (word, _))| item["type"] == *word)?;
+    Some((kind, input))
 }
 
 fn output(own: &Fields) -> Option<Vec<Value>> {
@@ -108,12 +107,10 @@ fn thought_of(item: &Value) -> String {
 
 /// An item as the server has it.
 fn theirs(item: Value) -> Item {
+    let id = item["id"].as_str().unwrap_or_default().to_owned();
     Item {
-        id: item["id"].as_str().unwrap_or_default().to_owned(),
-        body: Body::Theirs(item),
         status: Status::Completed,
-        own: None,
-        ended: None,
+        ..Item::new(id, Body::Theirs(item))
     }
 }
 
@@ -254,18 +251,11 @@ fn retell(output: &mut Vec<Value>, remark: &str, answer: &str, sums_up: bool) ->
 
 /// A message that is no answer, as the thought that clients are told.
 fn remarked(message: Value, text: &str, sums_up: bool) -> Value {
+    let id = message["id"].as_str().unwrap_or_default().to_owned();
+    let body = Body::theirs(text.to_owned(), sums_up, Some(message));
     let item = Item {
-        id: message["id"].as_str().unwrap_or_default().to_owned(),
-        body: Body::Reasoning {
-            text: text.to_owned(),
-            sealed: Vec::new(),
-            is_summary: sums_up,
-            is_kept: false,
-            remark: Some(message),
-        },
         status: Status::Completed,
-        own: None,
-        ended: None,
+        ..Item::new(id, body)
     };
     item.json()
 }

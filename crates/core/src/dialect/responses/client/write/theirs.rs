@@ -1,9 +1,9 @@
 //! What a server of the same wire says beside what was verified: its ids, its own items, citations, encrypted thoughts.
 
-use super::output::{Body, Item, Part, PartKind, Status};
+use super::output::{Body, Item, Part, PartKind, Status, words};
 use super::told::Teller;
 use super::{EventWriter, counts, sound};
-use crate::ir::{CallKind, Fields, Of, raw};
+use crate::ir::{Fields, Of, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -69,14 +69,7 @@ impl EventWriter {
         }
         self.next_id = id;
         let body = match item["type"].as_str() {
-            Some("reasoning") => Body::Reasoning {
-                text: String::new(),
-                sealed: Vec::new(),
-                is_summary: self.sums_up,
-                // Its own is what it can read.
-                is_kept: false,
-                remark: None,
-            },
+            Some("reasoning") => Body::theirs(String::new(), self.sums_up, None),
             // What is called comes with it.
             Some("function_call" | "custom_tool_call") => return,
             Some(_) if sound::is_item(item) => Body::Theirs(item.clone()),
@@ -148,10 +141,7 @@ pub(super) fn retold(body: &Body, item: &Value) -> Option<Value> {
             item["content"] = parts.iter().map(Part::json).collect();
         }
         Body::Call(call) if call.own.is_none() => {
-            let (kind, input) = match call.kind {
-                CallKind::Function => ("function_call", "arguments"),
-                CallKind::Custom => ("custom_tool_call", "input"),
-            };
+            let (kind, input) = words(call.kind);
             if item["type"] != kind {
                 return None;
             }
@@ -182,11 +172,8 @@ fn is_said(body: &Body, item: &Value) -> bool {
         }
         Body::Call(call) => {
             let named = item["name"] == call.name.as_str() && item["call_id"] == call.id.as_str();
-            let input = match call.kind {
-                CallKind::Function => &item["arguments"],
-                CallKind::Custom => &item["input"],
-            };
-            named && *input == call.input.as_str()
+            let (_, input) = words(call.kind);
+            named && item[input] == call.input.as_str()
         }
     }
 }
