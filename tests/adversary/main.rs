@@ -110,8 +110,14 @@ impl Stage {
                     got.as_ref()
                         .and_then(|got| of_type(got, demand.client.media_type(cell.stream))),
                 );
+                let closes_cut_calls =
+                    DIALECTS[cell.dialect] == "anthropic" && demand.client == Dialect::Messages;
                 for view in views {
-                    faults.extend(self.judge.faults(demand, cell.choices, view, &mut claims));
+                    let view = match closes_cut_calls {
+                        true => view.clone().with_open_calls(cell.stream),
+                        false => view.clone(),
+                    };
+                    faults.extend(self.judge.faults(demand, cell.choices, &view, &mut claims));
                 }
             }
         }

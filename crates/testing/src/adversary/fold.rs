@@ -57,6 +57,34 @@ pub struct Folded {
     pub minds_no_case: bool,
 }
 
+impl Folded {
+    /// The same where the server closes the call that a limit cut, as Anthropic does: in whole replies
+    /// wherever it was cut, in streams only where nothing of its input came.
+    #[must_use]
+    pub fn with_open_calls(mut self, stream: bool) -> Self {
+        for choice in self.choices.values_mut().filter(|choice| choice.is_cut()) {
+            let Some((_, call)) = choice.calls.last_mut() else {
+                continue;
+            };
+            if call.input == "{}" {
+                call.input.clear();
+            } else if !stream {
+                let open = call.input.trim_end_matches(['}', ']']).len();
+                call.input.truncate(open);
+            }
+        }
+        self
+    }
+}
+
+impl Choice {
+    /// Whether a limit or a filter ended it.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        matches!(self.finish.as_deref(), Some("length" | "content_filter"))
+    }
+}
+
 /// What came back.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Came {

@@ -132,7 +132,7 @@ impl Judge {
     /// What is wrong with one choice of it.
     pub fn choice(&self, demand: &Demand, choice: &Choice, claims: &mut Vec<Claim>) -> Vec<Fault> {
         let mut faults = choice_of_tools(demand, choice);
-        let is_cut = matches!(choice.finish.as_deref(), Some("length" | "content_filter"));
+        let is_cut = choice.is_cut();
         let has_calls = !choice.calls.is_empty() || choice.function_call.is_some();
         let is_refused = !choice.refusal.is_empty();
         let calls = choice.calls.iter().map(|it| (&it.1, true));
