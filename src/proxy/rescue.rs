@@ -6,7 +6,7 @@ use super::body::ReplyBody;
 use super::models;
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::Either;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::passage::{self, Credentials};
@@ -43,6 +43,12 @@ fn reply_at(path: &str, credentials: Credentials, error: &Error) -> Response<Rep
         StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     reply.extensions_mut().insert(error.kind);
     let headers = reply.headers_mut();
+    for (name, value) in &error.headers {
+        let pair = (HeaderName::try_from(name), HeaderValue::try_from(value));
+        if let (Ok(name), Ok(value)) = pair {
+            headers.append(name, value);
+        }
+    }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if error.kind == Kind::ConstraintViolated {
         // The model was asked again already; clients of OpenAI and Anthropic would ask thrice more.

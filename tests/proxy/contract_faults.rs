@@ -541,6 +541,33 @@ async fn a_busy_server_that_names_no_time_is_given_some() {
 }
 
 #[tokio::test]
+async fn what_clients_read_of_an_errors_head_is_told() {
+    let (_upstream, proxy) = upstream(|_got| {
+        let told = "retry-after-ms: 250\r\nx-should-retry: true\r\nrequest-id: req_1\r\n\
+                    x-ratelimit-remaining-tokens: 0\r\nserver: other\r\nx-own: 1\r\n";
+        vec![reply(
+            429,
+            &format!("{JSON}{told}"),
+            r#"{"error":{"message":"slow down"}}"#,
+        )]
+    })
+    .await;
+    let reply = proxy.chat(&demand(true)).await.reply().await;
+    assert_eq!(error(&reply), (429, "rate_limited".to_owned()));
+    for (name, value) in [
+        ("retry-after-ms", Some("250")),
+        ("x-should-retry", Some("true")),
+        ("request-id", Some("req_1")),
+        ("x-ratelimit-remaining-tokens", Some("0")),
+        ("server", None),
+        ("x-own", None),
+        ("content-type", Some("application/json")),
+    ] {
+        assert_eq!(reply.header(name), value, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn clients_are_told_not_to_ask_again_for_what_was_asked_again_already() {
     let (_upstream, proxy) = upstream(|_got| whole("not at all")).await;
     let got = proxy.chat(&demand(false)).await.reply().await;

@@ -4,7 +4,7 @@
 use crate::replay;
 use isogloss_core::error::Error;
 use isogloss_core::exchange::{self, End, Exchange, Fault, StreamTranslator};
-use isogloss_core::ir::Ids;
+use isogloss_core::ir::{Ids, Place, Quote, Violation};
 use isogloss_core::passage;
 use serde_json::{Value, json};
 
@@ -750,4 +750,26 @@ fn a_stream_that_nobody_asked_for_is_the_reply_at_its_end() {
         exchange::reply_of_events(&exchange, &checks, Ids::new(42), body.as_bytes()).unwrap();
     let told: Value = serde_json::from_slice(&told.body).unwrap();
     assert_eq!(told, response("completed", json!(output)));
+}
+
+#[test]
+fn what_a_conversation_keeps_is_not_put_into_it_twice_where_the_model_is_asked_again() {
+    let format = json!({"format": {"type": "json_schema", "name": "n", "strict": true, "schema": tool()["parameters"]}});
+    for (conversation, stream, input) in [
+        (json!("conv_1"), false, 1),
+        (json!({"id": "conv_1"}), false, 1),
+        // Of a stream that was left nobody knows what was kept.
+        (json!("conv_1"), true, 3),
+        (Value::Null, false, 3),
+    ] {
+        let exchange = of(json!({"input": "hi", "text": format, "stream": stream,
+            "conversation": conversation}));
+        let mut violation = Violation::new(Place::Content(0), "required", "no a");
+        violation.said = Quote("{}".into());
+        let again: Value = serde_json::from_slice(&exchange.re_ask(&violation).body).unwrap();
+        let asked = again["input"].as_array().unwrap();
+        assert_eq!(asked.len(), input, "{conversation}: {again}");
+        assert_eq!(asked[input - 1]["role"], "user");
+        assert_eq!(again["conversation"], conversation);
+    }
 }

@@ -145,6 +145,8 @@ pub struct Error {
     pub code: Option<String>,
     /// Seconds for `Retry-After`.
     pub retry_after: Option<u64>,
+    /// What the head of an upstream's error told its clients (`x-should-retry`, what is left of a rate): names and values.
+    pub headers: Box<[(String, String)]>,
 }
 
 impl Error {
@@ -158,6 +160,7 @@ impl Error {
             status: None,
             code: None,
             retry_after: None,
+            headers: Box::default(),
         }
     }
 

@@ -354,7 +354,10 @@ impl Exchange {
     fn about(&self) -> About {
         About {
             reasoning: self.reasoning.clone(),
-            stop: server::stop_texts(self.demand.request.settings()),
+            stop: server::stop_texts(match &self.draft {
+                Some(draft) => &draft.fields,
+                None => self.demand.request.settings(),
+            }),
             stopped: self.stopped.clone(),
             ends: Arc::clone(&self.ends),
             prompt_tokens: self.prompt_tokens,

@@ -17,6 +17,7 @@ mod place;
 mod plain_tools;
 mod prompt;
 mod room;
+mod stop;
 mod strict;
 mod tags;
 mod text;
@@ -25,8 +26,8 @@ mod unions;
 
 use crate::error::Error;
 use crate::ir::{
-    CallKind, Calls, Constraint, Contract, Draft, EnforcedBy, Fields, Loss, Plan, Request, Rewrap,
-    Seal, Strategy, Thoughts, Tool, ToolChoice, ToolInput,
+    Calls, Constraint, Contract, Draft, EnforcedBy, Fields, Loss, Plan, Request, Rewrap, Seal,
+    Strategy, Thoughts, Tool, ToolChoice, ToolInput,
 };
 use crate::rules::{
     ChoiceHow, ChoiceRule, ComposeHow, Markup, Rule, ShowTools, TemplateValues, ToolsSent,
@@ -151,6 +152,7 @@ pub fn rewrite(
     writer.tell_thinking(strategy)?;
     writer.stop_thinking(strategy)?;
     writer.keep_whole()?;
+    writer.keep_from_stopping(strategy);
     let lost = writer.lose_hosted();
     writer.plain_tools();
     let renamed = writer.rename_tools();
@@ -158,7 +160,7 @@ pub fn rewrite(
         .tools
         .iter()
         .filter(|tool| !lost.contains(&tool.name.as_str()))
-        .map(|tool| (tool.name.clone(), call_kind(tool)))
+        .map(|tool| (tool.name.clone(), tool.called_as()))
         .collect();
     let one_call = writer.drops_calls(strategy, &rewrap);
     writer.body.splice(&rule.history)?;
@@ -216,13 +218,6 @@ fn markup(request: &Request, contract: &Contract, rule: &Rule) -> Option<Markup>
 fn touches(rule: &Rule, fields: &Fields) -> bool {
     let is_named = |name: &str| fields.has(name.split('.').next().unwrap_or(name));
     rule.refuses_nulls || rule.fields.iter().any(|field| is_named(&field.name))
-}
-
-const fn call_kind(tool: &Tool) -> CallKind {
-    match tool.input {
-        ToolInput::Text(_) => CallKind::Custom,
-        ToolInput::Schema { .. } | ToolInput::Hosted(_) => CallKind::Function,
-    }
 }
 
 struct Writer<'a> {

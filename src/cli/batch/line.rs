@@ -20,15 +20,17 @@ pub(super) struct Asked {
 /// A line that is no request of a batch.
 #[derive(Debug)]
 pub(super) struct Bad {
-    pub(super) error: Error,
+    pub(super) error: Box<Error>,
     /// As the line calls itself, if it does.
     pub(super) custom_id: Option<String>,
 }
 
 impl From<Error> for Bad {
     fn from(error: Error) -> Self {
-        let custom_id = None;
-        Self { error, custom_id }
+        Self {
+            error: Box::new(error),
+            custom_id: None,
+        }
     }
 }
 
@@ -69,7 +71,7 @@ pub(super) fn read(line: &Bytes) -> Result<Asked, Bad> {
             body: line.slice_ref(body.as_bytes()),
         }),
         Err(error) => Err(Bad {
-            error,
+            error: Box::new(error),
             custom_id: Some(custom_id),
         }),
     }
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Result<Asked, Error> {
-        super::read(&Bytes::copy_from_slice(line.as_bytes())).map_err(|bad| bad.error)
+        super::read(&Bytes::copy_from_slice(line.as_bytes())).map_err(|bad| *bad.error)
     }
 
     #[test]

@@ -329,6 +329,7 @@ mod tests {
         for custom_id in [None, Some("mine".to_owned())] {
             let error = Error::new(Kind::InvalidJson, "no").at("f");
             let named = json!(custom_id);
+            let error = Box::new(error);
             let row = Row::bad_line(9, &Bad { error, custom_id });
             let fault = json!({"code": "invalid_json", "message": "no", "param": "f", "line": 9});
             assert_eq!(json_of(&row)["error"], fault);

@@ -32,6 +32,15 @@ const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
 /// Where a busy server does not say how long.
 const RETRY_AFTER_UNSAID: u64 = 5;
 
+/// What of an error's head its clients read: the beginnings of the names.
+const TOLD_OF_ERRORS: [&str; 5] = [
+    "x-should-retry",
+    "retry-after-ms",
+    "request-id",
+    "x-ratelimit-",
+    "anthropic-ratelimit-",
+];
+
 /// The reading of one reply.
 pub(super) struct Answer<'a> {
     pub(super) relay: &'a Relay<'a>,
@@ -464,6 +473,13 @@ pub(in crate::proxy) async fn refusal_of(
     error.retry_after = in_body
         .map(bounded)
         .or_else(|| retry_after(status, &head.headers));
+    let told = head.headers.iter().filter_map(|(name, value)| {
+        let (name, value) = (name.as_str(), value.to_str().ok()?);
+        let is_told = TOLD_OF_ERRORS.iter().any(|told| name.starts_with(told))
+            && upstream.redact(value.as_bytes()).is_none();
+        is_told.then(|| (name.to_owned(), value.to_owned()))
+    });
+    error.headers = told.collect();
     (body, error)
 }
 

@@ -17,7 +17,11 @@ impl Exchange {
             let edited = self.body.as_deref();
             let edited = edited.and_then(|body| serde_json::from_slice(body).ok());
             let mut fields: Fields = edited.unwrap_or_else(|| self.demand.request.fields.clone());
-            turns.for_each(|(role, text)| self.editor().say(&mut fields, role, text));
+            let editor = self.editor();
+            let is_kept = editor.forget_kept(&mut fields);
+            turns
+                .filter(|(role, _)| !(is_kept && *role == Role::Assistant))
+                .for_each(|(role, text)| editor.say(&mut fields, role, text));
             return Asked {
                 path: self.path().into_owned(),
                 body: fields.to_json().into(),

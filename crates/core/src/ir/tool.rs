@@ -1,6 +1,6 @@
 //! Tools and the choice among them.
 
-use super::{Constraint, Origin};
+use super::{CallKind, Constraint, Origin};
 use serde_json::Value;
 
 /// What a tool takes.
@@ -53,6 +53,15 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// As what it is called: the proxy makes no calls of those that servers host.
+    #[must_use]
+    pub const fn called_as(&self) -> CallKind {
+        match self.input {
+            ToolInput::Text(_) => CallKind::Custom,
+            ToolInput::Schema { .. } | ToolInput::Hosted(_) => CallKind::Function,
+        }
+    }
+
     /// Whether the server runs it itself.
     #[must_use]
     pub const fn is_servers(&self) -> bool {

@@ -56,16 +56,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Whether one of these texts stands in it.
-    #[must_use]
-    pub fn has_any(&self, texts: &[String]) -> bool {
-        let parts = [&self.open, &self.begin, &self.end, &self.close];
-        let mut parts = parts.into_iter().chain(&self.numbered).chain(&self.between);
-        parts
-            .any(|part| (texts.iter()).any(|text| !text.is_empty() && part.contains(text.as_str())))
-    }
-
-    /// The same, of the first call of its block alone.
+    /// The frame of the first call of its block alone.
     #[must_use]
     pub fn first(mut self) -> Self {
         if let Some(behind) = self.numbered.take() {

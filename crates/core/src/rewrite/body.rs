@@ -208,6 +208,16 @@ impl<'r> Body<'r> {
         removed
     }
 
+    /// Leaves these stop texts of the client's.
+    pub(super) fn stop_at(&mut self, kept: &[String]) {
+        let fields = self.fields.to_mut();
+        match self.to {
+            To::Same(editor) => editor.stop_at(fields, kept),
+            To::Prompt(_) | To::Other(_) => editor::set_stops(fields, &["stop"], kept),
+        }
+        self.changed = true;
+    }
+
     /// vLLM answers 400 to `tools: []` (from 0.20.0), to a choice without tools and to
     /// `structured_outputs: {}`; servers that know a field not at all refuse its `null` too.
     pub(super) fn drop_idle(&mut self) {

@@ -6,7 +6,6 @@
 
 use super::tags::{ARGUMENTS, CallTag, END, begin, content, is_of};
 use super::{Writer, prompt, text_pattern};
-use crate::dialect::server;
 use crate::error::Error;
 use crate::ir::{Constraint, Loss, Rewrap, Strategy, Tool, ToolChoice, ToolInput};
 use crate::markup::{CallText, Frame};
@@ -115,11 +114,6 @@ impl Writer<'_> {
         let Some(frames) = self.frames(own.as_ref()) else {
             return Ok(false);
         };
-        // A stop text of the client's that stands in the markup would end each call within it.
-        let stop = server::stop_texts(self.request.settings());
-        if frames.iter().any(|frame| frame.has_any(&stop)) {
-            return Ok(false);
-        }
         let known = std::mem::take(&mut self.losses);
         let tagged = self.tagged_calls(&frames, own.as_ref());
         self.losses = known;

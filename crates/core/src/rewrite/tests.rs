@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use super::NoMemo;
-use super::{Options, Rewritten, Sent, rewrite};
+use super::{NoMemo, Options, Rewritten, Sent, rewrite};
 use crate::dialect::chat::client::read_request;
 use crate::error::{Error, Kind};
 use crate::ir::{Contract, Request, Rewrap, Seal, Strategy};
@@ -15,6 +14,7 @@ mod forced;
 mod hosted;
 mod room;
 mod servers;
+mod stop;
 mod tags;
 mod thinking;
 mod twice;

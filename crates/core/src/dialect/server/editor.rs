@@ -61,6 +61,11 @@ pub trait Editor: fmt::Debug + Sync {
     /// Says whether several calls at once may come, or nothing of it.
     fn parallel(&self, fields: &mut Fields, parallel: Option<bool>);
 
+    /// Leaves these stop texts.
+    fn stop_at(&self, fields: &mut Fields, kept: &[String]) {
+        set_stops(fields, &["stop"], kept);
+    }
+
     /// Tells the model something beside the conversation: in its first instructions where there are
     /// any, since many chat templates take no second.
     ///
@@ -93,6 +98,12 @@ pub trait Editor: fmt::Debug + Sync {
 
     /// Appends a turn of the user or of the assistant to the conversation.
     fn say(&self, fields: &mut Fields, role: Role, text: &str);
+
+    /// Takes out the turns that the server itself has kept by now, answer included, since the request was served;
+    /// whether it keeps any.
+    fn forget_kept(&self, _fields: &mut Fields) -> bool {
+        false
+    }
 }
 
 /// The editor of Chat's bodies, whose messages are what a server that takes prompts renders.
@@ -156,10 +167,32 @@ fn take(fields: &mut Fields, path: &[&str]) -> Option<Box<RawValue>> {
     Some(value)
 }
 
+/// Leaves these stop texts at the path where such a wire has them.
+pub fn set_stops(fields: &mut Fields, path: &[&str], kept: &[String]) {
+    let taken = take(fields, path);
+    if taken.is_some() && !kept.is_empty() {
+        put(fields, path, raw(kept));
+    }
+}
+
+/// Puts a value at a path; objects on the way are written anew.
+fn put(fields: &mut Fields, path: &[&str], value: Box<RawValue>) {
+    match path {
+        [] => {}
+        [last] => fields.set(last, value),
+        [first, rest @ ..] => {
+            let object = fields.raw(first).map(serde_json::from_str);
+            let mut object: Fields = object.and_then(Result::ok).unwrap_or_default();
+            put(&mut object, rest, value);
+            fields.set(first, raw(&object));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
-    use super::{append, take};
+    use super::{append, set_stops, take};
     use crate::ir::Fields;
     use serde_json::json;
 
@@ -192,5 +225,22 @@ mod tests {
         assert_eq!(take(&mut body, &["d", "e", "f"]).unwrap().get(), "1");
         assert!(!body.has("d"));
         assert!(take(&mut body, &["c", "format"]).is_none());
+    }
+
+    #[test]
+    fn stop_texts_that_are_left_stay_where_they_were() {
+        let kept = ["x".to_owned()];
+        let stated = r#"{"o":{"stop":["\\n","x"],"seed" : 1}}"#;
+        for (kept, left) in [
+            (&kept[..], r#"{"seed":1,"stop":["x"]}"#),
+            (&[], r#"{"seed":1}"#),
+        ] {
+            let mut body = fields(stated);
+            set_stops(&mut body, &["o", "stop"], kept);
+            assert_eq!(body.raw("o"), Some(left));
+        }
+        let mut body = fields(r#"{"a":1}"#);
+        set_stops(&mut body, &["stop"], &kept);
+        assert!(!body.has("stop"));
     }
 }

@@ -262,25 +262,6 @@ fn a_server_that_takes_schemas_alone_is_sent_an_envelope_where_its_template_show
 }
 
 #[test]
-fn a_call_is_json_where_the_clients_stop_text_would_end_it_within_its_markup() {
-    let tagged = |server: &str, stop: Value| {
-        let called = forced(&json!({"tools": [tool("f")], "stop": stop}));
-        on(&rule(server), &called).unwrap().strategy == Strategy::Tags
-    };
-    for server in ["vllm@0.32.0", "mistral-rs"] {
-        for (stop, is_tagged) in [
-            (json!(["\n"]), false),
-            (json!("<"), false),
-            (json!(["\nObservation:"]), true),
-            (json!([]), true),
-            (Value::Null, true),
-        ] {
-            assert_eq!(tagged(server, stop.clone()), is_tagged, "{server}: {stop}");
-        }
-    }
-}
-
-#[test]
 fn a_server_that_fails_at_a_grammar_of_calls_is_sent_an_envelope_from_then_on() {
     let called = forced(&json!({"tools": [tool("f")]}));
     let free = body(&json!({"tools": [tool("f")]}));

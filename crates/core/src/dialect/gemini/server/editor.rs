@@ -242,6 +242,17 @@ impl Editor for GeminiEditor {
         Ok(())
     }
 
+    fn stop_at(&self, fields: &mut Fields, kept: &[String]) {
+        let Some(mut config) = object(fields, "generationConfig") else {
+            return;
+        };
+        remove(&mut config, "stopSequences");
+        if !kept.is_empty() {
+            set(&mut config, "stopSequences", raw(kept));
+        }
+        set(fields, "generationConfig", raw(&config));
+    }
+
     fn say(&self, fields: &mut Fields, role: Role, text: &str) {
         let role = match role {
             Role::Assistant => "model",

@@ -1,7 +1,7 @@
 //! A Messages request from a client of Messages, edited.
 
 use super::{PATH, ids, input_schema};
-use crate::dialect::server::editor::{Editor, append, items, keep_tools};
+use crate::dialect::server::editor::{Editor, append, items, keep_tools, set_stops};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request, Role, Seal, Tool, ToolChoice, ToolInput, raw};
 use serde_json::value::RawValue;
@@ -112,6 +112,10 @@ impl Editor for MessagesEditor {
         let known: String = serde_json::from_str(stated).map_err(|_| wrong())?;
         fields.set("system", raw(&format!("{known}\n\n{text}")));
         Ok(())
+    }
+
+    fn stop_at(&self, fields: &mut Fields, kept: &[String]) {
+        set_stops(fields, &["stop_sequences"], kept);
     }
 
     fn say(&self, fields: &mut Fields, role: Role, text: &str) {

@@ -1,6 +1,6 @@
 //! A request that came on Ollama's own wire, edited.
 
-use crate::dialect::server::editor::{Editor, append, items, keep_tools};
+use crate::dialect::server::editor::{Editor, append, items, keep_tools, set_stops};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request, Role, Tool, ToolChoice, ToolInput, raw};
 use serde_json::json;
@@ -38,6 +38,10 @@ impl Editor for ChatEditor {
         }
         fields.set("messages", raw(&messages));
         Ok(())
+    }
+
+    fn stop_at(&self, fields: &mut Fields, kept: &[String]) {
+        set_stops(fields, &["options", "stop"], kept);
     }
 
     fn say(&self, fields: &mut Fields, role: Role, text: &str) {
@@ -108,6 +112,10 @@ impl Editor for PromptEditor {
         }
         Self::add(fields, "system", text);
         Ok(())
+    }
+
+    fn stop_at(&self, fields: &mut Fields, kept: &[String]) {
+        set_stops(fields, &["options", "stop"], kept);
     }
 
     fn say(&self, fields: &mut Fields, _role: Role, text: &str) {

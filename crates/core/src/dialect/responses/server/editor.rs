@@ -110,6 +110,17 @@ impl Editor for ResponsesEditor {
         append(fields, "input", &json!({"role": role, "content": text}));
     }
 
+    /// Its `conversation` has them, where it served the request to its end.
+    fn forget_kept(&self, fields: &mut Fields) -> bool {
+        let conversation = fields.raw("conversation").filter(|raw| *raw != "null");
+        let is_served = fields.raw("stream") != Some("true");
+        let keeps = conversation.is_some() && is_served;
+        if keeps {
+            fields.set("input", raw::<[Value]>(&[]));
+        }
+        keeps
+    }
+
     /// Rules speak of a format in Chat's words.
     fn settle(&self, fields: &mut Fields) {
         let Some(stated) = fields.remove("response_format") else {

@@ -1,0 +1,59 @@
+//! Stop texts of the client's, where the reply is JSON or markup.
+
+use super::*;
+
+/// The stop texts that are sent, and whether the client is told that some are not.
+fn stops(server: &str, extra: &Value) -> (Value, bool) {
+    let rewritten = on(&rule(server), &body(extra)).unwrap();
+    let told = rewritten.losses.iter().any(|loss| loss.pointer == "/stop");
+    let sent = match &rewritten.sent {
+        Sent::Untouched => extra.clone(),
+        _ => sent(&rewritten),
+    };
+    (sent["stop"].clone(), told)
+}
+
+#[test]
+fn a_stop_text_ends_no_call_within_its_json_or_markup() {
+    let called =
+        |stop: &Value| json!({"tools": [tool("f")], "tool_choice": "required", "stop": stop});
+    let stated = json!(["\n", "<", "\nObservation:"]);
+    for server in ["vllm@0.32.0", "mistral-rs", "ollama@0.12.0", "lmdeploy"] {
+        assert_eq!(
+            stops(server, &called(&stated)),
+            (Value::Null, true),
+            "{server}"
+        );
+        for stated in [Value::Null, json!([])] {
+            assert!(!stops(server, &called(&stated)).1, "{server}");
+        }
+    }
+    // Where nothing holds it the model may run on behind its call.
+    let kept = json!(["<", "\nObservation:"]);
+    assert_eq!(stops("plain", &called(&stated)), (kept.clone(), true));
+    assert_eq!(stops("plain", &called(&kept)), (kept, false));
+    assert_eq!(stops("plain", &called(&json!("\n\n"))), (Value::Null, true));
+}
+
+#[test]
+fn white_space_alone_ends_no_json() {
+    let schema =
+        json!({"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}});
+    let stated = json!(["\n", " \t", "END"]);
+    for server in ["vllm@0.32.0", "llama-cpp", "openai", "plain"] {
+        for format in [&schema, &json!({"type": "json_object"})] {
+            let asked = json!({"response_format": format, "stop": stated});
+            assert_eq!(stops(server, &asked), (json!(["END"]), true), "{server}");
+        }
+        // A text is read up to where it stops.
+        let auto = json!({"tools": [tool("f")], "stop": stated});
+        assert_eq!(stops(server, &auto), (stated.clone(), false), "{server}");
+        assert_eq!(
+            stops(server, &json!({"stop": stated})),
+            (stated.clone(), false),
+            "{server}"
+        );
+    }
+    let regex = json!({"structured_outputs": {"regex": "a\nb"}, "stop": stated});
+    assert_eq!(stops("vllm@0.32.0", &regex), (stated, false));
+}
