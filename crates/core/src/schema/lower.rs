@@ -23,6 +23,7 @@ mod raw;
 mod recursion;
 mod refs;
 mod restate;
+mod seen;
 mod syntax;
 mod text;
 mod told;

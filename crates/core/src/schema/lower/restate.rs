@@ -14,9 +14,9 @@ const BRANCHES: [&str; 4] = ["$ref", "anyOf", "oneOf", "allOf"];
 
 impl Lowering<'_> {
     /// `const` as `enum`, tuples, booleans and patterns of names as the server reads them, a list of
-    /// types as branches of one each, and no more of `minItems` than is taken.
+    /// types as branches of one each, `unevaluatedProperties` as what is read, and no more of `minItems` than is taken.
     pub(super) fn restated(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
-        let steps: [Rewrite<'_, Self>; 9] = [
+        let steps: [Rewrite<'_, Self>; 10] = [
             &Self::whole_counts,
             &Self::listed,
             &Self::const_as_enum,
@@ -26,6 +26,7 @@ impl Lowering<'_> {
             &Self::names,
             &Self::fewer_items,
             &Self::one_type,
+            &Self::seen_names,
         ];
         let mut new = None;
         for step in steps {

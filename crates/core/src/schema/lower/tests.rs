@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 mod beside;
 mod measures;
+mod seen;
 mod silent;
 mod told;
 mod unsent;
