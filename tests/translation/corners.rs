@@ -243,6 +243,34 @@ fn the_usage_chunk_keeps_what_the_server_wrote_into_it() {
 }
 
 #[test]
+fn counts_that_nobody_asked_for_stay_with_the_end() {
+    // Mistral's API counts in the last chunk of every stream, and its SDK reads that.
+    let mut last = chunk(&json!({"content": "{\"a\": 1}"}), Some("stop"));
+    last["usage"] = json!({"total_tokens": 3});
+    let first = chunk(&json!({"role": "assistant", "content": ""}), None);
+    let body = events(&[first, last]);
+    for (server, called) in [("mistral", false), ("vllm@0.12.0", true)] {
+        for asked in [false, true] {
+            let mut demand =
+                json!({"tools": [tool("f")], "stream_options": {"include_usage": asked}});
+            if called {
+                demand["tool_choice"] = json!("required");
+            } else {
+                demand = json!({"response_format": {"type": "json_object"}, "stream_options": {"include_usage": asked}});
+            }
+            let chunks = chunks(&translated(server, &demand, true, &body));
+            let counted = chunks.iter().filter(|chunk| chunk["usage"].is_object());
+            let counted: Vec<&Value> = counted.collect();
+            assert_eq!(counted.len(), 1, "{server}, {asked}: {chunks:?}");
+            assert!(
+                asked || counted[0]["choices"][0]["finish_reason"].is_string(),
+                "{chunks:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn what_came_before_the_token_limit_is_kept() {
     // A bare answer where an envelope was asked for: cut, it may be read in one way only.
     let demand = json!({"tools": [tool("f")], "response_format": {"type": "json_object"}});

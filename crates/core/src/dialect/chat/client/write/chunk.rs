@@ -323,7 +323,10 @@ impl Writer for ChunkWriter {
         }
         let is_ours = frame.own.0.is_empty();
         let says_nothing = inner.is_empty() && ends.is_empty();
-        let takes_usage = says_nothing || !self.terms.keeps_bytes || is_ours;
+        // Counts that nobody asked for stay where they came, at the end (Mistral).
+        let is_unasked = !self.terms.include_usage && !ends.is_empty();
+        let is_moved = !self.terms.keeps_bytes && !is_unasked;
+        let takes_usage = says_nothing || is_moved || is_ours;
         if takes_usage {
             self.take_usage(&frame);
         }
