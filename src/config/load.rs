@@ -9,6 +9,7 @@ use super::units::Wrong;
 use super::{Config, DialectPin, ModelSource, Secret, UpstreamConfig};
 use reqwest::Url;
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Where values come from.
@@ -326,7 +327,17 @@ impl Loader {
             );
             return None;
         };
-        match url(&given.text) {
+        let read = url(&given.text).and_then(|url| match leads_to(&url, self.config.listen) {
+            false => Ok(url),
+            true => Err(Wrong::new(
+                format!(
+                    "requests would come back: the proxy itself listens at {}",
+                    self.config.listen
+                ),
+                "give --listen another address, or write that of the server",
+            )),
+        });
+        match read {
             Ok(url) => Some(among_others(UpstreamConfig {
                 servers: self.name_of(discovery, &url, &given.place),
                 api_key,
@@ -421,6 +432,26 @@ pub(super) fn url(text: &str) -> Result<Url, Wrong> {
     let path = path.strip_suffix("/v1").unwrap_or(path).to_owned();
     url.set_path(path.trim_end_matches('/'));
     Ok(url)
+}
+
+/// Whether a URL is that of the socket at which clients are listened to.
+fn leads_to(url: &reqwest::Url, listen: SocketAddr) -> bool {
+    let ours = listen.ip();
+    let port = url.port_or_known_default();
+    if port != Some(listen.port()) || listen.port() == 0 {
+        return false;
+    }
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let theirs: IpAddr = match host {
+        "localhost" => Ipv4Addr::LOCALHOST.into(),
+        host => match host.parse() {
+            Ok(ip) => ip,
+            Err(_name) => return false,
+        },
+    };
+    let is_here = theirs.is_loopback() || theirs.is_unspecified();
+    theirs == ours || ours.is_unspecified() && is_here
 }
 
 #[cfg(test)]

@@ -579,3 +579,30 @@ fn what_is_half_said_is_told_where_it_stands() {
         assert!(faults.starts_with(told), "{faults}");
     }
 }
+
+#[test]
+fn a_proxy_is_not_its_own_server() {
+    for (listen, url, is_own) in [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080", true),
+        ("127.0.0.1:8080", "http://localhost:8080/v1", true),
+        ("0.0.0.0:80", "http://127.0.0.1", true),
+        ("[::]:8080", "http://[::1]:8080", true),
+        ("127.0.0.1:8080", "http://[::1]:8080", false),
+        ("127.0.0.1:8080", "http://127.0.0.2:8080", false),
+        ("127.0.0.1:8080", "http://127.0.0.1:8081", false),
+        ("0.0.0.0:8080", "http://server:8080", false),
+    ] {
+        let text = format!("listen = \"{listen}\"\n[[upstream]]\nurl = \"{url}\"\n");
+        let faults = case()
+            .file(&text)
+            .load()
+            .map(drop)
+            .err()
+            .unwrap_or_default();
+        assert_eq!(
+            faults.contains("requests would come back"),
+            is_own,
+            "{listen} {url}: {faults}"
+        );
+    }
+}

@@ -10,7 +10,7 @@ use crate::telemetry::Metrics;
 use crate::upstream::BodyFault;
 use bytes::Bytes;
 use futures_util::future::{Either, Ready, ready};
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use isogloss_core::error::{Error, Kind};
 use pin_project_lite::pin_project;
@@ -22,6 +22,15 @@ use tower::{Layer, Service};
 /// Seconds: a place is free as soon as any request ends.
 const RETRY_AFTER: u64 = 1;
 
+/// How many may look at once whether a server is well.
+const LOOKS: usize = 32;
+
+/// Whether a request only looks whether a server is well, as the probes of a cluster do.
+fn is_look<B>(request: &Request<B>) -> bool {
+    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    is_safe && matches!(request.uri().path(), "/health" | "/ping")
+}
+
 /// Room for requests at once.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
@@ -29,6 +38,8 @@ pub(super) struct Places {
     whole: Arc<Room>,
     /// Of those that are passed on as they come: as much again.
     streamed: Arc<Room>,
+    /// Of those that ask whether a server is well: who watches over it must not take one that is busy for dead.
+    looks: Arc<Room>,
 }
 
 /// What holds a request's place, or will; in the request's extensions. Ends with the reply.
@@ -94,6 +105,19 @@ impl Places {
         Self {
             whole: Room::new(count),
             streamed: Room::new(count),
+            looks: Room::new(LOOKS),
+        }
+    }
+
+    /// Where this request has its place.
+    fn of<B>(&self, request: &Request<B>) -> Self {
+        if !is_look(request) {
+            return self.clone();
+        }
+        Self {
+            whole: Arc::clone(&self.looks),
+            streamed: Arc::clone(&self.looks),
+            looks: Arc::clone(&self.looks),
         }
     }
 
@@ -162,13 +186,14 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let AdmitLayer { places, metrics } = &self.layer;
+        let places = places.of(&request);
         let refused = || Either::Right(ready(Err(overloaded())));
         if places.whole.is_full() {
             metrics.limit_hit("concurrency");
             return refused();
         }
         let seat = Seat(Arc::new(Sitting {
-            places: places.clone(),
+            places,
             place: Mutex::new(None),
             metrics: Arc::clone(metrics),
         }));
@@ -307,6 +332,25 @@ mod tests {
             drop(first);
         }
         assert!(service.oneshot(whole(b"")).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_look_whether_a_server_is_well_finds_a_place_of_its_own() {
+        let service = service();
+        let held = service.clone().oneshot(whole(b"")).await.unwrap();
+        for (method, path, is_let_in) in [
+            (Method::GET, "/health", true),
+            (Method::HEAD, "/ping", true),
+            (Method::POST, "/health", false),
+            (Method::GET, "/v1/models", false),
+        ] {
+            let mut request = whole(b"");
+            *request.method_mut() = method;
+            *request.uri_mut() = path.parse().unwrap();
+            let answer = service.clone().oneshot(request).await;
+            assert_eq!(answer.is_ok(), is_let_in, "{path}");
+        }
+        drop(held);
     }
 
     #[tokio::test]

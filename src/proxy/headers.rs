@@ -29,6 +29,10 @@ const STEERING: [HeaderName; 2] = [
 
 /// Removes what was meant for one connection: the fixed set, and what `Connection` names.
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    // Where a message has both, its length is not that (RFC 9112, section 6.3).
+    if headers.contains_key(TRANSFER_ENCODING) {
+        headers.remove(CONTENT_LENGTH);
+    }
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
         .iter()
@@ -144,7 +148,6 @@ mod tests {
             ("x-secret", "1"),
             ("te", "trailers"),
             ("keep-alive", "timeout=5"),
-            ("transfer-encoding", "chunked"),
             ("upgrade", "h2c"),
             ("host", "proxy"),
             ("content-length", "3"),
@@ -156,6 +159,13 @@ mod tests {
         for name in ["content-length", "authorization", "x-other"] {
             assert!(kept.contains_key(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_length_beside_chunks_is_none_of_the_message() {
+        let both = [("transfer-encoding", "chunked"), ("content-length", "5")];
+        assert!(pass_down(headers(&both)).is_empty());
+        assert!(pass_up(headers(&both)).is_empty());
     }
 
     #[test]

@@ -6,8 +6,8 @@ use super::access::Stranger;
 use super::account::Record;
 use super::admit::Seat;
 use super::body::{BoxError, ReplyBody};
-use super::body_limit::Announced;
-use super::peek::{Drained, Peeked, peek};
+use super::body_limit::{Announced, too_large};
+use super::peek::{Drained, Gone, Peeked, peek};
 use super::relay::Untouched;
 use super::relay::incoming;
 use super::relay::kinds::{self, BodyKind};
@@ -15,7 +15,7 @@ use super::relay::whole;
 use super::silence::Passing;
 use super::{App, headers, relay, turn};
 use crate::config::Unverified;
-use crate::upstream::{Outgoing, Payload, Place, Upstream, Wanted};
+use crate::upstream::{Failure, Outgoing, Payload, Place, Upstream, Wanted, Why};
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
@@ -31,7 +31,6 @@ use isogloss_core::ir::Framing;
 use isogloss_core::passage::{self, BodyDemand, Way};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::time::{Instant, timeout_at};
 
 /// A request body as it is sent.
@@ -42,9 +41,6 @@ enum Sent {
     /// Cannot; taken when it is sent. Says when all of it has gone.
     Streamed(Option<reqwest::Body>, Gone),
 }
-
-/// Whether a body has been read to its end.
-type Gone = Arc<AtomicBool>;
 
 impl Sent {
     fn take(&mut self) -> Payload {
@@ -78,15 +74,18 @@ impl Sent {
         app: &App,
         mut sent: Pin<&mut impl Future<Output = T>>,
     ) -> Result<(T, Instant), Error> {
+        let begun = Instant::now();
+        // Now, as long as it is going.
+        let gone = || match self {
+            Self::Streamed(_, gone) => *gone.get().unwrap_or(&Instant::now()),
+            Self::Nothing | Self::Whole(_) => begun,
+        };
         loop {
-            let deadline = first_byte(app);
-            let is_going = match self {
-                Self::Streamed(_, gone) => !gone.load(Ordering::Relaxed),
-                Self::Nothing | Self::Whole(_) => false,
-            };
-            match timeout_at(deadline, &mut sent).await {
-                Ok(sent) => return Ok((sent, deadline)),
-                Err(_elapsed) if is_going => {}
+            let limit = app.config.timeouts.first_byte;
+            let until = gone() + limit;
+            match timeout_at(until, &mut sent).await {
+                Ok(sent) => return Ok((sent, gone() + limit)),
+                Err(_elapsed) if gone() + limit > until => {}
                 Err(_elapsed) => return Err(relay::too_late()),
             }
         }
@@ -324,13 +323,25 @@ async fn forward(
                 continue;
             }
             Ok((Err(failure), _)) if failure.why.is_upstream() => (failure.into(), None),
-            Ok((Err(failure), _)) => return Err(failure.into()),
+            Ok((Err(failure), _)) => return Err(unsent(failure, app)),
             Err(late) => (late, None),
         };
         next = search.after(&upstream, retry_after, may);
         if next.is_none() {
             return Err(error);
         }
+    }
+}
+
+/// Why a request could not be sent that is not the server's doing.
+fn unsent(failure: Failure, app: &App) -> Error {
+    match failure.why {
+        Why::BodyTooLarge => {
+            app.metrics.limit_hit("body_bytes");
+            too_large(app.config.limits.body_bytes)
+        }
+        Why::BodyTimeout => incoming::too_slow(app),
+        _ => failure.into(),
     }
 }
 
@@ -435,6 +446,21 @@ impl Passed<'_> {
         method: &Method,
         reply: Response<reqwest::Body>,
     ) -> Result<Response<ReplyBody>, Error> {
+        let kind = fault_kind(method, reply.status().as_u16());
+        let mut passed = self.passed(upstream, method, reply).await?;
+        if let Some(kind) = kind {
+            // For the account.
+            passed.extensions_mut().insert(kind);
+        }
+        Ok(passed)
+    }
+
+    async fn passed(
+        &self,
+        upstream: &Arc<Upstream>,
+        method: &Method,
+        reply: Response<reqwest::Body>,
+    ) -> Result<Response<ReplyBody>, Error> {
         let is_error = reply.status().as_u16() >= 400 && *method != Method::HEAD;
         if is_error && upstream.has_key() {
             return super::redacted::reply(self.app, upstream, reply).await;
@@ -456,6 +482,18 @@ impl Passed<'_> {
             record,
         );
         Ok(self::reply(head, ReplyBody::Events(Box::new(body))))
+    }
+}
+
+/// What an error of the upstream's counts as; nothing where a client only looked whether it is well.
+fn fault_kind(method: &Method, status: u16) -> Option<Kind> {
+    let is_look = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    match status {
+        _ if is_look => None,
+        401 | 403 => Some(Kind::UpstreamAuth),
+        429 => Some(Kind::RateLimited),
+        500.. => Some(Kind::UpstreamFailed),
+        _ => None,
     }
 }
 

@@ -10,9 +10,9 @@ use http_body_util::BodyExt;
 use isogloss_core::error::Error;
 use isogloss_core::passage::{Look, sniff};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use tokio::time::Instant;
 
 /// Before the first byte of substance; more is read as a whole, and looked at then.
 const MAX_BLANK_BYTES: usize = 4096;
@@ -90,17 +90,20 @@ impl<B: Body<Data = Bytes>> Body for Prefixed<B> {
 /// How long a client is listened to whose body nobody wants any more.
 const DRAIN_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// Since when a body has been read to its end.
+pub(super) type Gone = Arc<OnceLock<Instant>>;
+
 /// A body that is read to its end even where the upstream answers before it has it all: closing
 /// a connection with something unread resets it, and the client would lose the answer.
 pub(super) struct Drained<B: Body + Send + 'static> {
     /// `None` at its end.
     body: Option<Pin<Box<B>>>,
     /// Set there.
-    gone: Arc<AtomicBool>,
+    gone: Gone,
 }
 
 impl<B: Body + Send + 'static> Drained<B> {
-    pub(super) fn new(body: B, gone: &Arc<AtomicBool>) -> Self {
+    pub(super) fn new(body: B, gone: &Gone) -> Self {
         Self {
             body: Some(Box::pin(body)),
             gone: Arc::clone(gone),
@@ -121,7 +124,7 @@ impl<B: Body<Data = Bytes> + Send + 'static> Body for Drained<B> {
         };
         let frame = std::task::ready!(body.as_mut().poll_frame(cx));
         if body.is_end_stream() || !matches!(frame, Some(Ok(_))) {
-            self.gone.store(true, Ordering::Relaxed);
+            self.gone.get_or_init(Instant::now);
         }
         if !matches!(frame, Some(Ok(_))) {
             self.body = None;

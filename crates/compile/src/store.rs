@@ -114,7 +114,11 @@ impl<B: Build> Store<B> {
     /// What was found here before is used again by somebody who kept it.
     pub(super) fn used_again(&self, kinds: &[&'static str]) {
         self.shared.cache.hit_elsewhere(kinds.len() as u64);
-        kinds.iter().for_each(|kind| self.shared.observer.hit(kind));
+        for kind in kinds {
+            self.shared.observer.hit(kind);
+            // It was written for the server before, too.
+            self.shared.observer.recalled();
+        }
     }
 
     /// What a source is compiled to: from the cache, from a compilation that is under way, or

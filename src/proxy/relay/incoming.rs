@@ -97,6 +97,13 @@ where
     Ok(None)
 }
 
+/// It did not arrive in time.
+pub(in crate::proxy) fn too_slow(app: &App) -> Error {
+    app.metrics.limit_hit("body_timeout");
+    let message = "the request body did not arrive in time (timeouts.body, limits.body_rate)";
+    Error::new(Kind::RequestTimeout, message)
+}
+
 /// Why a body did not arrive.
 pub(in crate::proxy) fn refusal(error: &BoxError, app: &App) -> Error {
     if error.is::<LengthLimitError>() {
@@ -105,11 +112,7 @@ pub(in crate::proxy) fn refusal(error: &BoxError, app: &App) -> Error {
     } else if let Some(BodyFault::NoPlace) = error.downcast_ref() {
         overloaded()
     } else if let Some(BodyFault::TooSlow) = error.downcast_ref() {
-        app.metrics.limit_hit("body_timeout");
-        Error::new(
-            Kind::RequestTimeout,
-            "the request body did not arrive in time (timeouts.body, limits.body_rate)",
-        )
+        too_slow(app)
     } else {
         body_cut(error.as_ref()).to_error()
     }

@@ -78,3 +78,40 @@ async fn what_takes_its_time_and_goes_on_comes_through_as_it_is() {
     let mut client = proxy.send(post(EMBEDDINGS, INPUT)).await;
     assert_eq!(client.reply().await.text(), "[1]");
 }
+
+#[tokio::test]
+async fn what_a_server_refuses_there_is_counted_as_its_failure() {
+    for (status, code) in [
+        (500, Some("upstream_error")),
+        (401, Some("upstream_auth")),
+        (429, None),
+        (404, None),
+    ] {
+        let (_upstream, proxy) = before(vec![reply(status, JSON, "{}")]).await;
+        let mut client = proxy.send(post(EMBEDDINGS, INPUT)).await;
+        assert_eq!(client.reply().await.status, status);
+        match code {
+            Some(code) => {
+                let counted = format!("isogloss_upstream_errors_total{{code=\"{code}\"}} 1");
+                proxy.until_metrics_say(&counted).await;
+            }
+            None => proxy.until_metrics_say("isogloss_requests_total").await,
+        }
+        let told = proxy.metrics.render();
+        let is_counted = told.contains("isogloss_upstream_errors_total{");
+        assert_eq!(is_counted, code.is_some(), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_length_that_stands_beside_chunks_is_not_passed_on() {
+    let both = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n";
+    let steps = vec![Step::Send(both.into()), chunk("[1, 2]"), end()];
+    let (_upstream, proxy) = before(steps).await;
+    let mut client = proxy.send(post(EMBEDDINGS, INPUT)).await;
+    let reply = client.reply().await;
+    assert_eq!(
+        (reply.text(), reply.header("content-length")),
+        ("[1, 2]", None)
+    );
+}
