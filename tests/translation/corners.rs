@@ -243,6 +243,29 @@ fn the_usage_chunk_keeps_what_the_server_wrote_into_it() {
 }
 
 #[test]
+fn what_a_server_broke_off_itself_is_no_whole_answer() {
+    let demand = json!({"response_format": {"type": "json_object"}});
+    for (server, reason, is_cut) in [
+        ("vllm@0.32.0", "repetition", true),
+        ("vllm@0.32.0", "abort", false),
+        ("sglang@0.5.23", "abort", false),
+    ] {
+        let begun = [chunk(
+            &json!({"role": "assistant", "content": "{\"a\": 1"}),
+            Some(reason),
+        )];
+        let told = translated(server, &demand, true, &events(&begun));
+        match is_cut {
+            true => assert_eq!(
+                chunks(&told).last().unwrap()["choices"][0]["finish_reason"],
+                "length"
+            ),
+            false => assert!(told.contains("error"), "{server}, {reason}: {told}"),
+        }
+    }
+}
+
+#[test]
 fn counts_that_nobody_asked_for_stay_with_the_end() {
     // Mistral's API counts in the last chunk of every stream, and its SDK reads that.
     let mut last = chunk(&json!({"content": "{\"a\": 1}"}), Some("stop"));

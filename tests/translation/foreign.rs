@@ -269,3 +269,66 @@ fn a_conversation_with_calls_names_its_tools_before_anthropic_where_none_is_show
     let plain = sent(&planned(CHAT, &chat(&[user("a")]), "anthropic", &[]));
     assert_eq!(plain.get("tools"), None);
 }
+
+/// A turn that calls, its result, and maybe more.
+fn calling(thoughts: &Value, behind: Option<Value>) -> Value {
+    let call =
+        json!({"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let mut turn = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    if !thoughts.is_null() {
+        turn["thinking_blocks"] = json!([thoughts]);
+    }
+    let result = json!({"role": "tool", "tool_call_id": "c1", "content": "1"});
+    let mut messages = vec![user("a"), turn, result];
+    messages.extend(behind);
+    let function = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}});
+    json!({"model": "m", "max_tokens": 9000, "messages": messages, "tools": [function],
+        "thinking": {"type": "enabled", "budget_tokens": 2000}})
+}
+
+#[test]
+fn a_turn_goes_on_without_thinking_before_anthropic_where_its_thoughts_were_not_kept() {
+    let theirs = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"});
+    let ours = json!({"type": "thinking", "thinking": "Hm.", "signature": "isogloss-abc"});
+    let answer = json!({"role": "assistant", "content": "1"});
+    for (thoughts, behind, thinks) in [
+        (&theirs, None, true),
+        (&theirs, Some(user("go on")), true),
+        (&Value::Null, None, false),
+        (&Value::Null, Some(user("go on")), false),
+        // What was signed elsewhere is none of its thoughts.
+        (&ours, None, false),
+    ] {
+        let exchange = planned(CHAT, &calling(thoughts, behind), "anthropic", &[]);
+        let there = sent(&exchange);
+        assert_eq!(there.get("thinking").is_some(), thinks, "{there}");
+        assert_eq!(lost(&exchange).contains(&"/thinking"), !thinks, "{there}");
+        assert!(!there.to_string().contains("isogloss-abc"), "{there}");
+    }
+    // A turn that has ended asks for none of its thoughts.
+    let mut ended = calling(&Value::Null, Some(answer));
+    ended["messages"].as_array_mut().unwrap().push(user("b"));
+    assert!(
+        sent(&planned(CHAT, &ended, "anthropic", &[]))
+            .get("thinking")
+            .is_some()
+    );
+}
+
+#[test]
+fn words_to_go_on_with_do_not_end_in_blanks_before_anthropic() {
+    let body = chat(&[
+        user("a"),
+        json!({"role": "assistant", "content": "It is \n"}),
+    ]);
+    let there = sent(&planned(CHAT, &body, "anthropic", &[]));
+    assert_eq!(there["messages"][1]["content"][0]["text"], "It is");
+    // Elsewhere they stay.
+    let body = chat(&[
+        user("a"),
+        json!({"role": "assistant", "content": "It is \n"}),
+        user("b"),
+    ]);
+    let there = sent(&planned(CHAT, &body, "anthropic", &[]));
+    assert_eq!(there["messages"][1]["content"][0]["text"], "It is \n");
+}

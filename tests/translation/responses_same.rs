@@ -773,3 +773,11 @@ fn what_a_conversation_keeps_is_not_put_into_it_twice_where_the_model_is_asked_a
         assert_eq!(again["conversation"], conversation);
     }
 }
+
+#[test]
+fn a_template_of_the_servers_may_name_the_model() {
+    let asked = |more: Value| planned(&json!({"prompt": more, "input": "hi"}));
+    let exchange = asked(json!({"id": "pmpt_1"})).unwrap();
+    assert!(!exchange.demand.request.is_nameless());
+    assert!(asked(Value::Null).is_err());
+}

@@ -453,6 +453,9 @@ impl Writer<'_> {
     /// Whether later calls have to be dropped, since the server makes its calls itself, or nothing
     /// stops the model after its first one.
     fn drops_calls(&mut self, strategy: Strategy, rewrap: &Rewrap) -> bool {
+        if !self.rule.says_one_call && self.request.parallel_tool_calls.is_some() {
+            self.body.say_nothing_of_parallel();
+        }
         let several = match rewrap {
             // Forced calls are all that the constraint lets be, and as many.
             Rewrap::TaggedCalls if strategy == Strategy::Tags => false,
@@ -462,9 +465,6 @@ impl Writer<'_> {
         };
         if self.contract.tools.is_empty() || !several {
             return false;
-        }
-        if !self.rule.says_one_call {
-            self.body.say_nothing_of_parallel();
         }
         let is_told = self.makes_several_calls() || rewrap.is_tagged();
         if is_told && !self.request.legacy_functions {

@@ -119,7 +119,7 @@ impl Relay<'_> {
     ) -> Result<Planned, Error> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
-        if demand.request.model.is_empty() && target.upstream.wants_model() {
+        if demand.request.is_nameless() && target.upstream.wants_model() {
             return Err(no_model());
         }
         let (mut exchange, compiled, opened, lost) = self.compiled(demand, &target, opened).await?;
@@ -187,7 +187,7 @@ impl Relay<'_> {
         let begun = Instant::now();
         self.record.upstream(target.upstream.name());
         let exchange = Arc::clone(&ready.prepared.exchange);
-        if exchange.demand.request.model.is_empty() && target.upstream.wants_model() {
+        if exchange.demand.request.is_nameless() && target.upstream.wants_model() {
             return Err(no_model());
         }
         self.app.compiler.used_again(&ready.compiled);

@@ -321,7 +321,7 @@ fn each_end_has_its_word() {
         ("length", "max_tokens"),
         ("content_filter", "refusal"),
         ("tool_calls", "end_turn"),
-        ("abort", "abort"),
+        ("odd", "odd"),
     ] {
         let choice = json!({"index": 0, "message": {"content": "hi"}, "finish_reason": finish});
         let reply = whole(&exchange, &json!({"choices": [choice]})).unwrap();

@@ -81,6 +81,13 @@ impl Request {
         tools.chain(answer)
     }
 
+    /// Whether no model is named, not even by a template of the server's (`prompt` of Responses).
+    #[must_use]
+    pub fn is_nameless(&self) -> bool {
+        let has_template = self.wire == Some(Wire::Responses) && self.fields.has("prompt");
+        self.model.is_empty() && !has_template
+    }
+
     /// What is set, under the names that Chat has for it.
     #[must_use]
     pub fn settings(&self) -> &Fields {

@@ -110,6 +110,11 @@ impl Rule {
                 "there is less room than that, and a reply without a limit has all of it",
             ),
             "no_composing" => rule.compose = ComposeHow::Union,
+            "no_parallel_words" => {
+                rule.one_call = false;
+                rule.says_one_call = false;
+            }
+            "no_schemas" => rule.retract_constraints(&["json_schema"]),
             "no_stop" => rule.drop_fields(&["stop"], "this model takes no texts at which it stops"),
             ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking.off().is_some(),
             THOUGHTS_IN_TEXT => rule.see_thoughts(false),

@@ -99,6 +99,7 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     body.set("model", raw(&ask.model()?));
     limit(ask, &mut body)?;
     conversation(ask, &mut body)?;
+    unthought(ask, &mut body);
     if ask.stream()? {
         body.set("stream", raw(&true));
     }
@@ -152,6 +153,42 @@ fn conversation(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     Ok(())
 }
 
+/// "When `thinking` is enabled, a final `assistant` message must start with a thinking block": a turn that goes on with results
+/// of its calls, whose thoughts the client did not keep or another server thought, goes on without. (Adaptive thinking wants none.)
+fn unthought(ask: &mut Ask<'_>, body: &mut Fields) {
+    let Some(stated) = body.remove("thinking").or_else(|| ask.raw("thinking")) else {
+        return;
+    };
+    let is_enabled =
+        serde_json::from_str::<Value>(stated.get()).is_ok_and(|it| it["type"] == "enabled");
+    if is_enabled && goes_on_without_thoughts(ask.turns_and_failures()) {
+        let reason =
+            "the turn that goes on began without thoughts of this server: they would be asked for";
+        ask.lose("/thinking", reason, EnforcedBy::Nobody);
+    } else {
+        body.set("thinking", stated);
+    }
+}
+
+/// Whether the last words are results, and perhaps the user's beside them, of calls of a turn that has no thoughts at its
+/// beginning.
+fn goes_on_without_thoughts(turns: &[Turn]) -> bool {
+    let is_users = |turn: &&Turn| turn.role == Role::User;
+    let mut back = turns.iter().rev().skip_while(is_users).peekable();
+    let goes_on = back.peek().is_some_and(|turn| turn.role == Role::Tool);
+    let own = back.take_while(|turn| !is_users(turn));
+    let first = own.filter(|turn| turn.role == Role::Assistant).last();
+    goes_on && first.is_some_and(|turn| thoughts(turn).next().is_none())
+}
+
+/// Its thoughts that are this server's; of those that were signed here it knows no signature.
+fn thoughts(turn: &Turn) -> impl Iterator<Item = &RawValue> {
+    turn.sealed.iter().filter_map(|(_, sealed)| match sealed {
+        Sealed::Thinking(block) if !editor::is_ours(block) => Some(&**block),
+        Sealed::Thinking(_) | Sealed::Signature(_) => None,
+    })
+}
+
 /// The parts as blocks; empty texts are refused, and say nothing.
 fn blocks(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     let mut blocks = Vec::new();
@@ -196,16 +233,25 @@ fn blocks(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
 }
 
 fn assistant(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
-    let mut content: Vec<Value> = Vec::new();
-    content.extend(turn.sealed.iter().filter_map(|(_, sealed)| match sealed {
-        Sealed::Thinking(block) => Some(json!(block)),
-        Sealed::Signature(_) => None,
-    }));
+    let mut content: Vec<Value> = thoughts(turn).map(|block| json!(block)).collect();
     if let Some(thought) = turn.reasoning.as_ref().filter(|_| content.is_empty()) {
         let reason = "thinking is taken back only with its signature: send `thinking_blocks` back";
         ask.lose(&thought.origin.pointer(), reason, EnforcedBy::Nobody);
     }
     content.extend(blocks(ask, turn)?);
+    let is_last = (ask.turns_and_failures().last()).is_some_and(|last| std::ptr::eq(last, turn));
+    if let Some(block) = content
+        .last_mut()
+        .filter(|_| is_last && turn.calls.is_empty())
+    {
+        // "final assistant content cannot end with trailing whitespace"
+        let text = block["text"]
+            .as_str()
+            .map(|text| text.trim_end().to_owned());
+        if let Some(text) = text.filter(|_| block["type"] == "text") {
+            block["text"] = json!(text);
+        }
+    }
     for (index, call) in turn.calls.iter().enumerate() {
         content.push(json!({
             "type": "tool_use",

@@ -227,7 +227,8 @@ fn remark(block: &RawValue) -> Option<Box<RawValue>> {
     (!text.trim().is_empty()).then(|| raw(&json!({"type": "text", "text": text})))
 }
 
-fn is_ours(block: &RawValue) -> bool {
+/// Whether it is a thought that was signed here.
+pub(super) fn is_ours(block: &RawValue) -> bool {
     let block: Value = serde_json::from_str(block.get()).unwrap_or_default();
     let signature = block["signature"].as_str().unwrap_or_default();
     block["type"] == "thinking" && signature.starts_with(Seal::mark())

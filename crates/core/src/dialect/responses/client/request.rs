@@ -75,7 +75,10 @@ pub(super) fn read_fields(face: Responses, fields: Fields) -> Result<Request, Er
 
 fn read_model(fields: &Fields) -> Result<String, Error> {
     let model = field::<String>(fields, "model", "a string")?.unwrap_or_default();
-    let problem = if model.is_empty() {
+    let problem = if model.is_empty() && fields.raw("prompt").is_some_and(|raw| raw != "null") {
+        // The template may name it.
+        return Ok(model);
+    } else if model.is_empty() {
         "is missing: name the model, as /v1/models lists it"
     } else if model.chars().any(char::is_control) {
         // A name that ends at a NUL for one reader and goes on for another is two models.
