@@ -564,3 +564,61 @@ async fn what_is_no_reply_on_the_wire_is_a_502() {
         assert_eq!(answer.json()["error"]["code"], "upstream_bad_reply");
     }
 }
+
+/// As Codex asks, which acts on `response.failed` alone (openai/codex, `codex-api/src/sse/responses.rs`).
+#[tokio::test]
+async fn responses_clients_are_told_in_the_stream_what_failed_in_one() {
+    let failed = |code: &str| {
+        let event = json!({"type": "response.failed", "sequence_number": 1, "response": {"id": "resp_1",
+            "object": "response", "status": "failed", "output": [],
+            "error": {"code": code, "message": format!("{code}: try again in 11.054s.")}}});
+        let events = "content-type: text/event-stream\r\n";
+        let begun = r#"{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","status":"in_progress","output":[]}}"#;
+        let text = format!(
+            "event: response.created\ndata: {begun}\n\nevent: response.failed\ndata: {event}\n\n"
+        );
+        vec![head(events), chunk(&text), end()]
+    };
+    let too_long = r#"{"error":{"message":"This model's maximum context length is 10 tokens. However, you requested 99 tokens","type":"BadRequestError","code":400}}"#;
+    for (dialect, code) in [
+        ("openai", "context_length_exceeded"),
+        ("openai", "rate_limit_exceeded"),
+        ("openai", "insufficient_quota"),
+        ("vllm@0.32.0", "context_length_exceeded"),
+    ] {
+        let server = Asked::of(dialect).start(move |_got| match dialect {
+            "openai" => failed(code),
+            _ => vec![reply(400, JSON, too_long)],
+        });
+        let (_upstream, proxy) = server.await;
+        for stream in [true, false] {
+            let tool = json!({"type": "function", "name": "f", "strict": false, "parameters": {"type": "object", "properties": {}}});
+            let body =
+                json!({"model": "m", "input": "hi", "stream": stream, "tools": [tool]}).to_string();
+            let answer = proxy
+                .send(proxy::post("/v1/responses", &body))
+                .await
+                .reply()
+                .await;
+            assert_eq!(
+                answer.status == 200,
+                stream,
+                "{dialect}, {code}: {}",
+                answer.text()
+            );
+            if !stream {
+                continue;
+            }
+            assert_eq!(
+                answer.header("content-type"),
+                Some("text/event-stream; charset=utf-8")
+            );
+            let last = answer.text().trim_end().rsplit("data: ").next().unwrap();
+            let last: Value = serde_json::from_str(last).unwrap();
+            assert_eq!(last["type"], "response.failed", "{dialect}, {code}: {last}");
+            assert_eq!(last["response"]["status"], "failed");
+            assert_eq!(last["response"]["error"]["code"], code, "{dialect}: {last}");
+        }
+        proxy.until_metrics_say("isogloss_requests_total").await;
+    }
+}

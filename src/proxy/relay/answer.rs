@@ -245,7 +245,10 @@ impl Answer<'_> {
         let rule = rule.facing(&self.planned.exchange.demand.request);
         let (body, error) = refusal_of(upstream, rule, reply).await;
         self.relay.record.came(&body);
-        self.after_error(error, &exchange::launch_facts(rule, &body))
+        self.within(
+            self.after_error(error, &exchange::launch_facts(rule, &body)),
+            false,
+        )
     }
 
     /// What follows from an error that told this: whether one of these facts is news and makes another question of this one.
@@ -407,8 +410,39 @@ impl Answer<'_> {
                 );
                 Ok(reply)
             }
-            Err(fault) => Err(self.broken(fault)),
+            Err(fault) => {
+                let is_told =
+                    matches!(fault, Fault::Error(_)) && self.planned.exchange.keeps_wire();
+                Err(self.within(self.broken(fault), is_told))
+            }
         }
+    }
+
+    /// The same failure, in a stream, where clients read there what the server told in one (`is_told`), or that a prompt is too
+    /// long.
+    fn within(&self, broken: Broken, is_told: bool) -> Broken {
+        let error = match broken {
+            Broken::Error(error)
+                if self.relay.is_stream && self.relay.client.fails_in_streams() =>
+            {
+                error
+            }
+            other => return other,
+        };
+        let is_theirs = match error.kind {
+            Kind::ContextLength => true,
+            Kind::UpstreamFailed | Kind::UpstreamRefused | Kind::RateLimited => is_told,
+            _ => false,
+        };
+        if !is_theirs {
+            return Broken::Error(error);
+        }
+        let error = self.planned.explain(error);
+        let mut out = Vec::new();
+        super::translated::translator(self, 0).fail(&error, &mut out);
+        let body = ReplyBody::full(out.into());
+        let own = reply(HeaderMap::new(), self.relay.client.stream_type(), body);
+        reported(error, own)
     }
 
     /// What came, as far as the content type or else the first bytes tell.

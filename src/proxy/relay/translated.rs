@@ -477,7 +477,7 @@ impl Translated {
     }
 }
 
-fn translator(answer: &Answer<'_>, event_bytes: usize) -> StreamTranslator {
+pub(super) fn translator(answer: &Answer<'_>, event_bytes: usize) -> StreamTranslator {
     let checks = Arc::clone(&answer.planned.checks);
     let ids = ids().after(answer.relay.record.waited());
     StreamTranslator::new(&answer.planned.exchange, checks, ids, event_bytes)

@@ -158,6 +158,11 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// What the bytes of a whole stream end with, space behind it aside: clients close there.
     fn end_mark(&self) -> &'static [u8];
 
+    /// Whether clients that stream are told there, under a status that says that all is well, of what their own server refuses.
+    fn fails_in_streams(&self) -> bool {
+        false
+    }
+
     /// Whether [`Self::last_words`] tells the end of every stream: one without any, and without the mark, broke off.
     fn has_last_words(&self) -> bool {
         false

@@ -108,6 +108,10 @@ impl Client for Responses {
         write::END_MARK
     }
 
+    fn fails_in_streams(&self) -> bool {
+        true
+    }
+
     fn has_last_words(&self) -> bool {
         true
     }
