@@ -120,7 +120,8 @@ async fn asked(
         let reply = reply?;
         let status = reply.status().as_u16();
         if status >= 400 {
-            let (body, error) = relay::refusal_of(&target.upstream, &target.rule, reply).await;
+            let refused = relay::refusal_of(&target.upstream, &target.rule, reply).await;
+            let (_head, body, error) = refused;
             // A server that does not know the model says so with the same status.
             let has_route = !NO_ROUTE.contains(&status) || error.kind == Kind::ModelNotFound;
             drop(body);

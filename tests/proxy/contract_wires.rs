@@ -622,3 +622,54 @@ async fn responses_clients_are_told_in_the_stream_what_failed_in_one() {
         proxy.until_metrics_say("isogloss_requests_total").await;
     }
 }
+
+#[tokio::test]
+async fn clients_of_a_vendors_own_wire_get_its_errors_as_they_came() {
+    let quota = r#"{"error": {"code": 429, "message": "You exceeded your quota", "status": "RESOURCE_EXHAUSTED", "details": [{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerDay"}]}]}}"#;
+    let money = r#"{"error": {"message": "You exceeded your current quota", "type": "insufficient_quota", "param": null, "code": "insufficient_quota"}}"#;
+    let busy = r#"{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}, "request_id": "req_1"}"#;
+    let (chat, messages) = ("/v1/chat/completions", "/v1/messages");
+    let gemini = "/v1beta/models/m:generateContent";
+    for (dialect, path, status, body, is_own) in [
+        ("gemini", gemini, 429, quota, true),
+        ("openai", chat, 429, money, true),
+        ("anthropic", messages, 529, busy, true),
+        ("anthropic", chat, 529, busy, false),
+        ("gemini", chat, 429, quota, false),
+        // Whose errors are explained.
+        ("vllm@0.32.0", chat, 429, money, false),
+    ] {
+        let told = format!("{JSON}request-id: req_1\r\nx-should-retry: false\r\nx-own: sk-1\r\n");
+        let server = Asked {
+            key: Some("sk-1"),
+            ..Asked::of(dialect)
+        };
+        let answers = move |_got: &Got| vec![reply(status, &told, body)];
+        let (_upstream, proxy) = server.start(answers).await;
+        let asked = match path {
+            "/v1beta/models/m:generateContent" => {
+                json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+                "generationConfig": {"responseMimeType": "application/json"}})
+            }
+            "/v1/messages" => {
+                json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}],
+                "tools": [{"name": "f", "input_schema": {"type": "object"}}]})
+            }
+            _ => call(false),
+        };
+        let post = proxy::post(path, &asked.to_string());
+        let answer = proxy.send(post).await.reply().await;
+        assert_eq!(
+            answer.text() == body,
+            is_own,
+            "{dialect} {path}: {}",
+            answer.text()
+        );
+        assert_eq!(answer.header("request-id"), Some("req_1"));
+        assert_eq!(answer.header("x-own"), None);
+        if is_own {
+            assert_eq!(answer.status, status);
+            assert_eq!(answer.header("retry-after"), None);
+        }
+    }
+}

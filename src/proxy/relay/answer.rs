@@ -243,12 +243,29 @@ impl Answer<'_> {
     async fn refused(&self, reply: Response<reqwest::Body>) -> Broken {
         let Target { upstream, rule, .. } = &self.planned.target;
         let rule = rule.facing(&self.planned.exchange.demand.request);
-        let (body, error) = refusal_of(upstream, rule, reply).await;
+        let (head, body, error) = refusal_of(upstream, rule, reply).await;
         self.relay.record.came(&body);
-        self.within(
-            self.after_error(error, &exchange::launch_facts(rule, &body)),
-            false,
-        )
+        match self.after_error(error, &exchange::launch_facts(rule, &body)) {
+            Broken::Error(error) if rule.ends.own_errors && self.is_own_error(&head, &body) => {
+                let mut own = Response::new(ReplyBody::full(body));
+                *own.status_mut() = head.status;
+                *own.headers_mut() = headers::pass_down(head.headers);
+                own.headers_mut().remove(CONTENT_LENGTH);
+                reported(error, own)
+            }
+            broken => self.within(broken, false),
+        }
+    }
+
+    /// Whether an error's body is one that clients of the server's wire read.
+    fn is_own_error(&self, head: &Parts, body: &[u8]) -> bool {
+        let media_type = head
+            .headers
+            .get(CONTENT_TYPE)
+            .and_then(|it| it.to_str().ok());
+        self.planned.exchange.keeps_wire()
+            && media_type.is_some_and(kinds::is_json)
+            && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
     }
 
     /// What follows from an error that told this: whether one of these facts is news and makes another question of this one.
@@ -482,13 +499,13 @@ impl Answer<'_> {
     }
 }
 
-/// An upstream's error reply: its body without the operator's key, and the error that it is.
+/// An upstream's error reply: its head and its body without the operator's key, and the error that it is.
 pub(in crate::proxy) async fn refusal_of(
     upstream: &Upstream,
     rule: &Rule,
     reply: Response<reqwest::Body>,
-) -> (Bytes, Error) {
-    let (head, body) = reply.into_parts();
+) -> (Parts, Bytes, Error) {
+    let (mut head, body) = reply.into_parts();
     let status = head.status.as_u16();
     let body = match check_coding(&head.headers) {
         Ok(()) => whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await,
@@ -507,14 +524,20 @@ pub(in crate::proxy) async fn refusal_of(
     error.retry_after = in_body
         .map(bounded)
         .or_else(|| retry_after(status, &head.headers));
+    // A key may stand there as well.
+    let is_told = |value: &HeaderValue| upstream.redact(value.as_bytes()).is_some();
+    let named = head.headers.iter().filter(|(_, value)| is_told(value));
+    let named: Vec<HeaderName> = named.map(|(name, _)| name.clone()).collect();
+    for name in &named {
+        head.headers.remove(name);
+    }
     let told = head.headers.iter().filter_map(|(name, value)| {
         let (name, value) = (name.as_str(), value.to_str().ok()?);
-        let is_told = TOLD_OF_ERRORS.iter().any(|told| name.starts_with(told))
-            && upstream.redact(value.as_bytes()).is_none();
-        is_told.then(|| (name.to_owned(), value.to_owned()))
+        let is_read = TOLD_OF_ERRORS.iter().any(|told| name.starts_with(told));
+        is_read.then(|| (name.to_owned(), value.to_owned()))
     });
     error.headers = told.collect();
-    (body, error)
+    (head, body, error)
 }
 
 /// For how many seconds an error reply says that its server is not to be asked.

@@ -237,6 +237,8 @@ pub struct Ends {
     pub cut: Vec<String>,
     /// It went wrong, whatever came of it.
     pub failed: Vec<String>,
+    /// Clients of the same wire act on what stands in its errors, which they are given as they came.
+    pub own_errors: bool,
 }
 
 /// What one event of a stream says, or a whole reply.

@@ -134,6 +134,7 @@ pub(super) fn reply(
     let ends = Ends {
         cut: plain(reply.strings(file, "cut")),
         failed: plain(reply.strings(file, "failed")),
+        own_errors: reply.boolean(file, "own_errors"),
     };
     reply.finish(file);
     (names, stopped, ends)
