@@ -20,7 +20,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::Full;
 use isogloss_core::dialect::chat::client::Chat;
@@ -461,6 +461,10 @@ impl Passed<'_> {
         method: &Method,
         reply: Response<reqwest::Body>,
     ) -> Result<Response<ReplyBody>, Error> {
+        if reply.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let message = "the upstream went over to another protocol, for which it was not asked";
+            return Err(Error::new(Kind::UpstreamBadReply, message));
+        }
         let is_error = reply.status().as_u16() >= 400 && *method != Method::HEAD;
         if is_error && upstream.has_key() {
             return super::redacted::reply(self.app, upstream, reply).await;

@@ -260,7 +260,7 @@ impl Relay<'_> {
         upstreams.deposit();
         let mut search = Search::new(model, self.key());
         let mut left = upstreams.count();
-        let (mut violated, mut place) = (None, None);
+        let (mut violated, mut place, mut has_failed) = (None, None, false);
         let mut supposition: Option<Supposition> = None;
         loop {
             let may = |one: &Upstream| self.record.may_use(one);
@@ -281,6 +281,16 @@ impl Relay<'_> {
                     return self.ended(violated.as_ref(), failed);
                 }
             };
+            // It is sent again where there is somebody to send it to.
+            if std::mem::take(&mut has_failed) {
+                if !upstreams.may_send_again()
+                    && let Some(failed) = search.failed.take()
+                {
+                    self.app.metrics.limit_hit("retry_budget");
+                    return self.ended(None, failed);
+                }
+                self.retries("failover");
+            }
             let other = search.name_at(&target, model);
             if upstreams.count() > 1 {
                 let label = target.upstream.label();
@@ -349,12 +359,8 @@ impl Relay<'_> {
             if is_over {
                 return self.ended(violated.as_ref(), failed);
             }
-            if !upstreams.may_send_again() {
-                self.app.metrics.limit_hit("retry_budget");
-                return self.ended(None, failed);
-            }
-            self.retries("failover");
             search.failed = Some(failed);
+            has_failed = true;
         }
     }
 

@@ -136,6 +136,8 @@ impl Upstream {
     /// loading, whatever else can be told of them by then.
     async fn ask_all(&self, mut recogniser: Recogniser<'_>) -> Heard {
         let mut answers = 0;
+        // Whether any was what was asked for.
+        let mut lives = false;
         let mut asked = 0;
         // How many of them were refusals, and the last one's status.
         let mut refusals = (0, 0);
@@ -148,6 +150,7 @@ impl Upstream {
             let answer = match self.ask(&path).await {
                 Ok(Some(answer)) => {
                     answers += 1;
+                    lives |= answer.status < 300;
                     if matches!(answer.status, 401 | 403) {
                         refusals = (refusals.0 + 1, answer.status);
                     }
@@ -170,10 +173,28 @@ impl Upstream {
             return Heard::Instead(State::loading());
         }
         let is_unknown = identity.dialect == self.rules.fallback();
-        let is_news = !matches!(*self.state.borrow(), State::Ready { .. });
+        let was = match &*self.state.borrow() {
+            State::Ready { rule, .. } => Some(rule.dialect.clone()),
+            _ => None,
+        };
         let (refused, status) = refusals;
-        if refused == answers && is_unknown && is_news {
-            tracing::warn!(parent: None, upstream = self.name(), status, "what the upstream is cannot be asked: {WANTS_KEY}");
+        let is_refused = refused == answers;
+        match was {
+            _ if !is_unknown || lives && !is_refused => {}
+            // Somebody else answers in its place, as the ingress of a cluster does, or it wants a key from now on.
+            Some(was) if was != identity.dialect => {
+                return match is_refused {
+                    true => Heard::Busy,
+                    false => Heard::Instead(State::loading()),
+                };
+            }
+            Some(_) => {}
+            None if is_refused => {
+                tracing::warn!(parent: None, upstream = self.name(), status, "what the upstream is cannot be asked: {WANTS_KEY}");
+            }
+            None => {
+                tracing::warn!(parent: None, upstream = self.name(), "nothing that the upstream answers tells what it is: check its URL, or say which server it is (dialect)");
+            }
         }
         Heard::Identity(identity)
     }

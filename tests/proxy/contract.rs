@@ -401,6 +401,16 @@ async fn a_restarted_server_is_identified_again() {
     assert_eq!(proxy.send(request).await.reply().await.status, 200);
 }
 
+#[tokio::test]
+async fn a_server_that_was_known_is_not_ready_where_something_else_answers_in_its_place() {
+    let upstream = Scripted::start(|_got| vec![reply(404, "", "default backend")]).await;
+    let proxy = Proxy::start(&upstream.url()).await;
+    proxy.until_upstream(0, "ready").await;
+    upstream.answer_by_script();
+    proxy.upstream(0).doubt();
+    proxy.until_upstream(0, "loading").await;
+}
+
 // --- limits --------------------------------------------------------------------------------------
 
 #[tokio::test]

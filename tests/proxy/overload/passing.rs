@@ -115,3 +115,13 @@ async fn a_length_that_stands_beside_chunks_is_not_passed_on() {
         ("[1, 2]", None)
     );
 }
+
+#[tokio::test]
+async fn a_server_that_speaks_another_protocol_unasked_is_wrong() {
+    let other =
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nbytes";
+    let (_upstream, proxy) = before(vec![Step::Send(other.into()), Step::Close]).await;
+    let mut client = proxy.send(post(EMBEDDINGS, INPUT)).await;
+    let refused = client.reply().await;
+    assert_eq!(error(&refused), (502, "upstream_bad_reply".to_owned()));
+}
