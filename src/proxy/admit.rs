@@ -13,6 +13,7 @@ use futures_util::future::{Either, Ready, ready};
 use http::{Method, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use isogloss_core::error::{Error, Kind};
+use isogloss_core::passage;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +29,7 @@ const LOOKS: usize = 32;
 /// Whether a request only looks whether a server is well, as the probes of a cluster do.
 fn is_look<B>(request: &Request<B>) -> bool {
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
-    is_safe && matches!(request.uri().path(), "/health" | "/ping")
+    is_safe && passage::is_health(request.uri().path())
 }
 
 /// Room for requests at once.

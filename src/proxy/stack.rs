@@ -11,7 +11,8 @@ use super::request_id::{Ids, RequestIdLayer};
 use super::rescue::{self, RescueLayer};
 use super::route::Route;
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
+use isogloss_core::passage;
 use std::convert::Infallible;
 use std::sync::Arc;
 use tower::{Service, ServiceBuilder};
@@ -53,6 +54,8 @@ where
     ServiceBuilder::new()
         // Every reply has an id, whoever makes it.
         .layer(RequestIdLayer)
+        // Routes have one path from here on.
+        .map_request(without_vendor)
         // Every line that is logged below carries the id.
         .layer(
             TraceLayer::new_for_http()
@@ -78,6 +81,23 @@ where
         // Innermost, so that refusing is all that an overloaded proxy does.
         .layer(AdmitLayer::new(app.places.clone(), metrics()))
         .service(Route::new(Arc::clone(app)))
+}
+
+/// The request on the plain path of its route, where its client has it under a vendor's.
+fn without_vendor<B>(mut request: Request<B>) -> Request<B> {
+    let Some(plain) = passage::without_vendor(request.uri().path()) else {
+        return request;
+    };
+    let target = match request.uri().query() {
+        Some(query) => format!("{plain}?{query}"),
+        None => plain,
+    };
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = target.try_into().ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
 }
 
 fn span<B>(request: &Request<B>) -> Span {

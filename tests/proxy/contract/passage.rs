@@ -66,8 +66,8 @@ async fn a_disguised_chat_route_is_translated_and_asked_at_the_plain_one() {
 async fn a_chat_route_under_another_prefix_is_refused_before_anything_is_sent() {
     let (mut upstream, proxy) = upstream(ok).await;
     for path in [
-        "/openai/v1/chat/completions",
-        "/openai/deployments/x/chat/completions",
+        "/gateway/v1/chat/completions",
+        "/gateway/deployments/x/chat/completions",
     ] {
         let reply = asked(&proxy, path, "{}").await;
         assert_eq!(reply.status, 404, "{path}");
@@ -217,7 +217,7 @@ async fn the_operator_may_have_demands_forwarded_and_they_are_told_apart() {
     .await;
     proxy.until_upstream(0, "ready").await;
     let body = r#"{"prompt":"p","guided_json":{}}"#;
-    for path in ["/completion", "/openai/v1/chat/completions"] {
+    for path in ["/completion", "/gateway/v1/chat/completions"] {
         let reply = asked(&proxy, path, body).await;
         assert_eq!((reply.status, reply.text()), (200, "ok"));
         assert_eq!(
@@ -294,4 +294,21 @@ async fn a_key_that_only_the_operator_knows_is_in_no_error() {
     // What succeeds is not read.
     let fine = asked(&proxy, "/v1/fine", "{}").await;
     assert!(fine.text().contains("operators"));
+}
+
+#[tokio::test]
+async fn a_route_under_a_vendors_prefix_is_translated_as_well() {
+    let (mut upstream, proxy) = upstream(chat).await;
+    for path in [
+        "/openai/v1/chat/completions",
+        "/openai/deployments/m/chat/completions?api-version=2025-01-01",
+        "/v1beta/openai/chat/completions",
+    ] {
+        let asked = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"integer"}}}}"#;
+        let answer = proxy.send(post(path, asked)).await.reply().await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert!(answer.header("x-isogloss-strategy").is_some(), "{path}");
+        let target = upstream.next().await.target;
+        assert_eq!(target.split('?').next(), Some("/v1/chat/completions"));
+    }
 }

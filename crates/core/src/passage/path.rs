@@ -268,6 +268,23 @@ pub fn is_liveness(path: &str) -> bool {
     path == "/" || path.is_empty() || client(path).is_some()
 }
 
+/// The plain path of a route that clients have under a prefix of their vendor's, which their SDKs put behind any base URL: Groq's, and
+/// Azure's newer API (`/openai/v1`), Azure's older one (`/openai/deployments/NAME`), Google's for clients of OpenAI (`/v1beta/openai`).
+#[must_use]
+pub fn without_vendor(path: &str) -> Option<String> {
+    let deployment = || {
+        let named = path.strip_prefix("/openai/deployments/")?;
+        named.find('/').map(|at| &named[at..])
+    };
+    let below = ["/openai/v1", "/v1beta/openai"]
+        .iter()
+        .find_map(|prefix| path.strip_prefix(prefix));
+    let plain = format!("/v1{}", below.or_else(deployment)?);
+    let is_route =
+        plain_client(&plain).is_some() || plain == "/v1/models" || plain == "/v1/embeddings";
+    is_route.then_some(plain)
+}
+
 /// Whose route a path is where it is written as nearly all are, which takes no memory to see.
 pub(super) fn plain_client(path: &str) -> Option<&'static dyn Client> {
     let below = path.strip_prefix("/v1").unwrap_or(path);

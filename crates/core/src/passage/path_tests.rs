@@ -52,6 +52,36 @@ fn geminis_methods_are_translated_whatever_the_model() {
 }
 
 #[test]
+fn a_route_under_a_vendors_prefix_has_its_plain_path() {
+    for (path, plain) in [
+        ("/openai/v1/chat/completions", Some("/v1/chat/completions")),
+        ("/openai/v1/responses", Some("/v1/responses")),
+        ("/openai/v1/models", Some("/v1/models")),
+        (
+            "/openai/deployments/gpt-5/chat/completions",
+            Some("/v1/chat/completions"),
+        ),
+        ("/openai/deployments/a.b/embeddings", Some("/v1/embeddings")),
+        (
+            "/v1beta/openai/chat/completions",
+            Some("/v1/chat/completions"),
+        ),
+        ("/openai/v1/files", None),
+        ("/openai/v1/../chat/completions", None),
+        ("/openai/deployments/a/b/chat/completions", None),
+        (
+            "/openai/deployments/chat/completions",
+            Some("/v1/completions"),
+        ),
+        ("/x/openai/v1/chat/completions", None),
+        ("/v1/chat/completions", None),
+        ("/v1beta/models/m:generateContent", None),
+    ] {
+        assert_eq!(without_vendor(path).as_deref(), plain, "{path}");
+    }
+}
+
+#[test]
 fn each_route_has_its_client() {
     for (path, label) in [
         ("/v1/chat/completions", "chat"),
