@@ -281,15 +281,10 @@ impl Relay<'_> {
                     return self.ended(violated.as_ref(), failed);
                 }
             };
-            // It is sent again where there is somebody to send it to.
-            if std::mem::take(&mut has_failed) {
-                if !upstreams.may_send_again()
-                    && let Some(failed) = search.failed.take()
-                {
-                    self.app.metrics.limit_hit("retry_budget");
-                    return self.ended(None, failed);
-                }
-                self.retries("failover");
+            if std::mem::take(&mut has_failed)
+                && let Some(failed) = self.fails_over(&mut search)
+            {
+                return self.ended(None, failed);
             }
             let other = search.name_at(&target, model);
             if upstreams.count() > 1 {
@@ -362,6 +357,16 @@ impl Relay<'_> {
             search.failed = Some(failed);
             has_failed = true;
         }
+    }
+
+    /// Counts that another server is sent what one failed at; the failure, where nothing may be sent again.
+    fn fails_over(&self, search: &mut Search) -> Option<Failed> {
+        if !self.app.upstreams.may_send_again() {
+            self.app.metrics.limit_hit("retry_budget");
+            return search.failed.take();
+        }
+        self.retries("failover");
+        None
     }
 
     /// Counts that the request is sent again, and why.

@@ -327,3 +327,60 @@ async fn who_allows_a_longer_reply_than_there_is_room_for_has_the_room_that_ther
     let sent: Value = serde_json::from_slice(&upstream.next().await.body).unwrap();
     assert_eq!(sent["max_tokens"], 50);
 }
+
+/// A vLLM with a reasoning parser, which holds a completion only once thoughts have ended, in the prompt at the latest.
+fn holding_behind_thoughts(fails: bool) -> impl Fn(&Got) -> Vec<Step> {
+    move |got| {
+        let body: Value = serde_json::from_slice(&got.body).unwrap();
+        let is_held = body["prompt"].as_str().unwrap().ends_with("</think>\n\n");
+        let text = if is_held { "2026" } else { "Once upon" };
+        let choice = json!({"index": 0, "text": text, "finish_reason": "stop", "logprobs": null});
+        let body = json!({"id": "c", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]});
+        let error = json!({"error": {"message": "Internal server error", "type": "InternalServerError", "param": null, "code": 500}});
+        match (is_held, fails) {
+            (false, true) => vec![reply(500, JSON, &error.to_string())],
+            _ if got.body.windows(13).any(|it| it == b"\"stream\":true") => vec![
+                head(EVENTS),
+                chunk(&format!("data: {body}\n\ndata: [DONE]\n\n")),
+                end(),
+            ],
+            _ => vec![reply(200, JSON, &body.to_string())],
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_completion_is_held_behind_thoughts_where_a_server_waits_for_their_end() {
+    let asked = |stream: bool, regex: &str| {
+        let held = json!({"regex": regex});
+        let body = json!({"model": "m", "prompt": "The year is ", "max_tokens": 9, "stream": stream, "structured_outputs": held});
+        proxy::post("/v1/completions", &body.to_string())
+    };
+    for fails in [false, true] {
+        for is_stream in [false, true] {
+            let mut upstream = Scripted::start(holding_behind_thoughts(fails)).await;
+            let proxy = before(&upstream).await;
+            for tries in [2, 1] {
+                let answer = proxy.send(asked(is_stream, "[0-9]{4}")).await.reply().await;
+                assert_eq!(answer.status, 200, "{fails}: {}", answer.text());
+                assert!(
+                    answer.text().contains(r#""text":"2026""#),
+                    "{}",
+                    answer.text()
+                );
+                assert_eq!(answer.header("x-isogloss-losses"), Some("1; /prompt"));
+                assert_eq!(upstream.left(), tries);
+                while upstream.left() > 0 {
+                    upstream.next().await;
+                }
+            }
+        }
+    }
+    // An answer that is wrong there too tells nothing.
+    let upstream = Scripted::start(holding_behind_thoughts(false)).await;
+    let proxy = before(&upstream).await;
+    for _ in 0..2 {
+        let answer = proxy.send(asked(false, "[a-z]{4}")).await.reply().await;
+        assert_eq!(error(&answer), (502, "constraint_violated".to_owned()));
+    }
+}

@@ -35,7 +35,7 @@ use crate::dialect::server::{self, About, Asked, Editor, Ends, Frame, Render, Se
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
-    Request, Rewrap, Seal, Strategy, Violation,
+    Request, Rewrap, Seal, Strategy, Violation, Wire,
 };
 use crate::json::strict;
 use crate::passage;
@@ -458,6 +458,8 @@ impl Exchange {
             mending: self.mending(),
             reading: self.reading(),
             is_stopped: !server::stop_texts(request.settings()).is_empty(),
+            is_held_completion: request.wire == Some(Wire::Completions)
+                && self.strategy == Strategy::Native,
             seals_thoughts: self.server.seals_thoughts(),
             closes_cut_calls: self.server.closes_cut_calls(),
             may_be: Beside {

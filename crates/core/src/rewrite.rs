@@ -153,6 +153,7 @@ pub fn rewrite(
     writer.stop_thinking(strategy)?;
     writer.keep_whole()?;
     writer.keep_from_stopping(strategy);
+    writer.end_thoughts();
     let lost = writer.lose_hosted();
     writer.plain_tools();
     let renamed = writer.rename_tools();

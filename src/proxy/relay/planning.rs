@@ -8,13 +8,13 @@ use isogloss_compile::{Compiled, Known, Ready};
 use isogloss_core::error::Error;
 use isogloss_core::exchange::{self, Demand, Exchange, MAX_OUTLINES, Opened};
 use isogloss_core::ir::{Loss, Violation};
-use isogloss_core::rules::{NO_TAGGED_CALLS, READS_CALLS};
+use isogloss_core::rules::{HOLDS_BEHIND_THOUGHTS, NO_TAGGED_CALLS, READS_CALLS};
 use isogloss_core::verify::Checks;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// What an answer that is none may tell, or have another reason for; each is supposed where the one before it is known.
-pub(super) const UNSURE: [&str; 2] = [READS_CALLS, NO_TAGGED_CALLS];
+pub(super) const UNSURE: [&str; 3] = [READS_CALLS, NO_TAGGED_CALLS, HOLDS_BEHIND_THOUGHTS];
 
 /// A demand that one server can be sent.
 pub(super) struct Planned {
@@ -53,7 +53,13 @@ impl Planned {
     pub(super) fn supposes(&self, violation: &Violation) -> Option<String> {
         let is_news = |fact: &&str| self.target.rule.knowing(fact).is_some();
         let from = violation.fact?;
-        let mut facts = UNSURE.into_iter().skip_while(|fact| *fact != from);
+        // A fact about chats has nothing to do with completions.
+        let of_same =
+            |fact: &&str| (*fact == HOLDS_BEHIND_THOUGHTS) == (from == HOLDS_BEHIND_THOUGHTS);
+        let mut facts = UNSURE
+            .into_iter()
+            .skip_while(|fact| *fact != from)
+            .filter(of_same);
         facts.find(is_news).map(str::to_owned)
     }
 

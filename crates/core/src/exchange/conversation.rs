@@ -10,8 +10,8 @@ use crate::ir::{
     Seal, Stated, Strategy, Turn, Wire,
 };
 use crate::rules::{
-    ChoiceHow, LIMIT_OVER_ROOM, NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule,
-    StrictTools, TOOLS_ON_RESPONSES,
+    ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_STRICT_CALLS, NO_TAGGED_CALLS,
+    OPENS_ASKED_THOUGHTS, Rule, StrictTools, TOOLS_ON_RESPONSES,
 };
 use std::sync::Arc;
 
@@ -182,6 +182,9 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
         let choice = rule.choices.get(demand.request.tool_choice.kind());
         let is_strict = choice.is_some_and(|choice| choice.strict == StrictTools::All);
         return asked == Strategy::Native && is_strict && !demand.request.tools.is_empty();
+    }
+    if fact == HOLDS_BEHIND_THOUGHTS {
+        return demand.request.wire == Some(Wire::Completions) && !demand.contract.is_empty();
     }
     if fact == OPENS_ASKED_THOUGHTS {
         return demand.request.thinking.is_some();

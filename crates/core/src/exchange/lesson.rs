@@ -5,8 +5,8 @@ use super::WayBack;
 use crate::ir::{Choice, Delta, Quote, RepairStep, Repairs, Rewrap, Violation};
 use crate::rewrap::Reading;
 use crate::rules::{
-    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, NO_TAGGED_CALLS, READS_CALLS,
-    THOUGHTS_IN_TEXT,
+    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, HOLDS_BEHIND_THOUGHTS,
+    NO_TAGGED_CALLS, READS_CALLS, THOUGHTS_IN_TEXT,
 };
 
 /// What most models mark their thoughts with: others are named by the operator.
@@ -72,6 +72,9 @@ fn of_form(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'s
     if terms.is_stopped {
         // It may say nothing, or too little, for that.
         return None;
+    }
+    if terms.is_held_completion {
+        return Some(HOLDS_BEHIND_THOUGHTS);
     }
     let is_torn = (plan.is_all_content || plan.has_room) && has_thought;
     match (says_nothing, &plan.rewrap) {

@@ -39,6 +39,8 @@ pub(super) struct WayBack {
     pub(super) reading: Option<Reading>,
     /// A text of the client's may end the reply.
     pub(super) is_stopped: bool,
+    /// It is a completion that the server was held to itself.
+    pub(super) is_held_completion: bool,
     /// What the server thinks is never an answer.
     pub(super) seals_thoughts: bool,
     /// A call that a limit cut may be closed.

@@ -1,10 +1,13 @@
 //! Legacy Completions: what demands nothing is not touched, and what does is sent to servers that are known to
 //! take constraints there.
 
-use super::{Rewritten, Sent};
+use super::{Rewritten, Sent, Writer};
 use crate::error::{Error, Kind};
-use crate::ir::{Constraint, Contract, Plan, Request, Rewrap, Strategy, Wire};
+use crate::ir::{
+    Constraint, Contract, EnforcedBy, Loss, Plan, Request, Rewrap, Strategy, Wire, raw,
+};
 use crate::rules::Rule;
+use serde_json::{Value, json};
 
 /// Whether a completion demands nothing: no rule is about its fields, which are others than Chat's.
 pub(super) fn is_free(request: &Request, contract: &Contract) -> bool {
@@ -55,4 +58,36 @@ pub(super) fn untold(request: &Request, rule: &Rule, stated: &Constraint) -> Err
 fn spelling(request: &Request) -> String {
     let stated = request.constraint.as_ref();
     stated.map_or_else(|| "prompt".to_owned(), |stated| stated.spelling.0.clone())
+}
+
+impl Writer<'_> {
+    /// Ends the thoughts in the prompt, where the constraint would wait for their end. Tokens stay as they are.
+    pub(super) fn end_thoughts(&mut self) {
+        let is_held = self.request.wire == Some(Wire::Completions) && !self.contract.is_empty();
+        let mark = self.rule.completions_behind.as_deref();
+        let Some(mark) = mark.filter(|_| is_held && self.rule.holds_behind_thoughts) else {
+            return;
+        };
+        let stated = self.request.fields.raw("prompt");
+        let stated: Option<Value> = stated.and_then(|raw| serde_json::from_str(raw).ok());
+        let ended = match stated {
+            Some(Value::String(text)) => json!(text + mark),
+            Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => texts
+                .iter()
+                .filter_map(Value::as_str)
+                .map(|text| json!(text.to_owned() + mark))
+                .collect(),
+            _ => return,
+        };
+        self.body.fields.to_mut().set("prompt", raw(&ended));
+        self.body.changed = true;
+        self.losses.push(Loss {
+            pointer: "/prompt".to_owned(),
+            reason: format!(
+                "{} holds a completion to a constraint only behind thoughts: it ends with some that are empty",
+                self.rule.title
+            ),
+            enforced_by: EnforcedBy::Nobody,
+        });
+    }
 }

@@ -88,6 +88,9 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         refuses_nulls: keys.boolean(file, "refuses_nulls"),
         one_choice: keys.boolean(file, "one_choice"),
         completions: keys.boolean(file, "completions"),
+        completions_behind: keys
+            .string(file, "completions_behind")
+            .map(toml::Spanned::into_inner),
         beside: plain(keys.strings(file, "beside")),
         responses: keys.boolean(file, "responses"),
         bugs: each(file, &mut keys, "bug", bug)

@@ -83,6 +83,7 @@ pub(super) struct Dialect {
     pub(super) refuses_nulls: bool,
     pub(super) one_choice: bool,
     pub(super) completions: bool,
+    pub(super) completions_behind: Option<String>,
     pub(super) beside: Vec<String>,
     pub(super) responses: bool,
     pub(super) bugs: Vec<Bug>,
@@ -121,6 +122,8 @@ impl Dialect {
             refuses_nulls: self.refuses_nulls,
             one_choice: self.one_choice,
             completions: self.completions,
+            completions_behind: self.completions_behind.clone(),
+            holds_behind_thoughts: false,
             // The set knows the others.
             beside: Vec::new(),
             is_alone: false,

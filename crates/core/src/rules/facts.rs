@@ -49,6 +49,9 @@ pub const NO_STRICT_CALLS: &str = "no_strict_calls";
 /// for under `auto`, where it gives them.
 pub const READS_CALLS: &str = "reads_calls";
 
+/// The fact that a completion's constraint holds only once thoughts have ended: the server was launched with a reasoning parser.
+pub const HOLDS_BEHIND_THOUGHTS: &str = "holds_behind_thoughts";
+
 /// The fact that a model takes no tools on Chat's route, but on `/v1/responses`.
 pub const TOOLS_ON_RESPONSES: &str = "tools_on_responses";
 
@@ -136,6 +139,7 @@ impl Rule {
             }
             NO_TAGGED_CALLS => rule.untag_forced(),
             READS_CALLS => rule.leave_forced(),
+            HOLDS_BEHIND_THOUGHTS => rule.holds_behind_thoughts = rule.completions_behind.is_some(),
             NO_STRICT_CALLS => rule.loosen_calls(),
             "no_tags" => {
                 rule.retract_constraints(&["structural_tag"]);

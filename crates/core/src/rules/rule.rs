@@ -318,6 +318,10 @@ pub struct Rule {
     pub one_choice: bool,
     /// Whether constraints are enforced on legacy Completions, in the same words as on Chat's route.
     pub completions: bool,
+    /// What ends thoughts in the prompt of a completion, where constraints hold only behind some.
+    pub completions_behind: Option<String>,
+    /// They do: the server was launched with a reasoning parser.
+    pub holds_behind_thoughts: bool,
     /// The rules of the same server's other wires, for requests that came on one of those.
     pub beside: Vec<Arc<Self>>,
     /// Those are not used: the operator named this one.
