@@ -1,46 +1,63 @@
-//! The client's stop texts, where the reply is JSON or markup that it never sees as text: a text that stands
-//! in that would end it unfinished.
+//! The client's stop texts: none where the reply is JSON or markup that it never sees as text, which one would end
+//! unfinished, and no more than the server takes.
 
 use super::Writer;
 use crate::dialect::server;
 use crate::ir::{Calls, EnforcedBy, Loss, Strategy};
 
 impl Writer<'_> {
-    /// Leaves out the stop texts that could do nothing but break what is demanded, and tells it.
+    /// Leaves out the stop texts that could do nothing but break what is demanded, and those that are too many, and tells it.
     pub(super) fn keep_from_stopping(&mut self, strategy: Strategy) {
         let stops = server::stop_texts(self.request.settings());
-        let is_call = self.contract.calls == Calls::Required;
-        let content = self.contract.content.as_ref();
-        let is_json = is_call || content.is_some_and(|stated| stated.is_json());
-        if stops.is_empty() || !is_json {
+        if stops.is_empty() {
             return;
         }
-        let (is_broken, reason): (fn(&str) -> bool, _) = match strategy {
+        let mut kept = stops.clone();
+        let mut reason = self.spare(strategy, &mut kept);
+        // Its own clients are told by the server itself what it does not take.
+        if !self.body.keeps_wire() {
+            // An empty one says nothing.
+            kept.retain(|text| !text.is_empty());
+            let most = self.rule.stops.filter(|most| *most < kept.len());
+            if let Some(most) = most {
+                kept.truncate(most);
+                reason = Some(format!(
+                    "{} takes {most} stop texts: the first are sent",
+                    self.rule.title
+                ));
+            }
+        }
+        if kept.len() < stops.len() {
+            self.body.stop_at(&kept);
+        }
+        self.losses.extend(reason.map(|reason| Loss {
+            pointer: "/stop".to_owned(),
+            reason,
+            enforced_by: EnforcedBy::Nobody,
+        }));
+    }
+
+    /// Leaves those that break nothing; why, where some do.
+    fn spare(&self, strategy: Strategy, stops: &mut Vec<String>) -> Option<String> {
+        let is_call = self.contract.calls == Calls::Required;
+        let content = self.contract.content.as_ref();
+        if !is_call && !content.is_some_and(|stated| stated.is_json()) {
+            return None;
+        }
+        let before = stops.len();
+        let reason = match strategy {
             // Calls and nothing else, up to where they end.
             Strategy::Constrain | Strategy::Tags | Strategy::Compose | Strategy::Convert
                 if is_call =>
             {
-                (
-                    |_| true,
-                    "it would end a call within its JSON: a reply that is calls alone is no text to stop in",
-                )
+                stops.clear();
+                "it would end a call within its JSON: a reply that is calls alone is no text to stop in"
             }
-            _ => (
-                |text| text.chars().all(char::is_whitespace),
-                "white space stands between the tokens of JSON: a stop text of white space alone would end it there",
-            ),
+            _ => {
+                stops.retain(|text| !text.chars().all(char::is_whitespace));
+                "white space stands between the tokens of JSON: a stop text of white space alone would end it there"
+            }
         };
-        let kept: Vec<String> = (stops.iter())
-            .filter(|text| !is_broken(text))
-            .cloned()
-            .collect();
-        if kept.len() < stops.len() {
-            self.body.stop_at(&kept);
-            self.losses.push(Loss {
-                pointer: "/stop".to_owned(),
-                reason: reason.to_owned(),
-                enforced_by: EnforcedBy::Nobody,
-            });
-        }
+        (stops.len() < before).then(|| reason.to_owned())
     }
 }

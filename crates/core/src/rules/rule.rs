@@ -316,6 +316,8 @@ pub struct Rule {
     pub compact: Option<Compact>,
     /// Whether a reply has one choice, whatever `n` says.
     pub one_choice: bool,
+    /// How many stop texts it takes, where that is bounded.
+    pub stops: Option<usize>,
     /// Whether constraints are enforced on legacy Completions, in the same words as on Chat's route.
     pub completions: bool,
     /// What ends thoughts in the prompt of a completion, where constraints hold only behind some.

@@ -31,9 +31,6 @@ const RANGES: [(&str, &str, &str); 4] = [
     ("frequency_penalty", "0", "1"),
 ];
 
-/// How many stop texts there may be (as above).
-const MOST_STOPS: usize = 5;
-
 /// Fields of this wire's own; `response_format` is the rule's, in this wire's words.
 const OWN: [&str; 8] = [
     "response_format",
@@ -91,15 +88,7 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     if let Some(limit) = ask.max_tokens() {
         body.set("max_tokens", limit);
     }
-    let mut stop = ask.stop()?;
-    if stop.len() > MOST_STOPS {
-        let reason = format!(
-            "{} takes {MOST_STOPS} stop texts: the first are sent",
-            ask.title
-        );
-        ask.lose("/stop", &reason, EnforcedBy::Nobody);
-        stop.truncate(MOST_STOPS);
-    }
+    let stop = ask.stop()?;
     if !stop.is_empty() {
         body.set("stop_sequences", raw(&stop));
     }

@@ -57,3 +57,29 @@ fn white_space_alone_ends_no_json() {
     let regex = json!({"structured_outputs": {"regex": "a\nb"}, "stop": stated});
     assert_eq!(stops("vllm@0.32.0", &regex), (stated, false));
 }
+
+#[test]
+fn no_more_are_sent_than_a_server_of_another_wire_takes() {
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}],
+        "stop_sequences": ["a", "b", "c", "d", "e", "f"]});
+    for (server, field, most) in [
+        ("openai", "/stop", 4),
+        ("groq", "/stop", 4),
+        ("gemini", "/generationConfig/stopSequences", 5),
+        ("cohere", "/stop_sequences", 5),
+        ("vllm@0.32.0", "/stop", 6),
+    ] {
+        let path = "/v1/messages";
+        let client = crate::passage::client(path).unwrap();
+        let demand = crate::exchange::read(client, path, body.to_string().as_bytes()).unwrap();
+        let exchange = crate::exchange::plan(demand, &rule(server)).unwrap();
+        let sent: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+        let stops = sent.pointer(field).and_then(Value::as_array).unwrap();
+        assert_eq!(stops.len(), most, "{server}: {sent}");
+        let told = exchange
+            .losses
+            .iter()
+            .any(|loss| loss.pointer == "/stop_sequences");
+        assert_eq!(told, most < 6, "{server}: {:?}", exchange.losses);
+    }
+}
