@@ -164,6 +164,8 @@ pub struct Upstream {
     worker: Option<Arc<child::Shared>>,
     /// Whether what it enforces is still to be found out before it counts as proven.
     unasked: Arc<AtomicBool>,
+    /// The dialect by which it was last known, unless it was taken for a plain server.
+    seen_as: Arc<Mutex<Option<String>>>,
 }
 
 impl Upstreams {
@@ -232,6 +234,7 @@ impl Upstreams {
             forward: config.forward.clone(),
             worker: None,
             unasked: Arc::default(),
+            seen_as: Arc::default(),
         };
         let shown = || Arc::new(AtomicUsize::new(renewal::NOWHERE));
         let mut all: Vec<Arc<Upstream>> = Vec::with_capacity(config.upstreams.len() + 1);

@@ -451,7 +451,9 @@ fn leads_to(url: &reqwest::Url, listen: SocketAddr) -> bool {
         },
     };
     let is_here = theirs.is_loopback() || theirs.is_unspecified();
-    theirs == ours || ours.is_unspecified() && is_here
+    // One of IPv6 listens to both.
+    let is_heard = ours.is_unspecified() && (ours.is_ipv6() || theirs.is_ipv4());
+    theirs == ours || is_heard && is_here
 }
 
 #[cfg(test)]

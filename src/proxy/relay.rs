@@ -22,6 +22,7 @@ use super::account::Record;
 use super::body::{BoxError, ReplyBody};
 use super::budget::{Charge, no_room};
 use super::kept::{self, Keeping};
+use super::socket::OverSocket;
 use super::{App, headers, models, pass, request_id, turn};
 use crate::config::{MissingModel, OnViolation};
 use crate::upstream::{Failure, Outgoing, Payload, Pieces, Place, Target, Turn, Upstream};
@@ -52,6 +53,8 @@ struct Relay<'a> {
     headers: HeaderMap,
     opened: Arc<Opened>,
     is_stream: bool,
+    /// The client reads in a stream what its server told in one.
+    fails_in_streams: bool,
     /// The reply is kept.
     keeping: Option<Arc<Keeping>>,
     /// Where requests wait for their turn at some server.
@@ -203,6 +206,7 @@ where
         record.stream();
     }
     record.own(looking + begun.elapsed());
+    let is_over_socket = head.extensions.get::<OverSocket>().is_some();
     let relay = Relay {
         app,
         client,
@@ -211,6 +215,7 @@ where
         headers: headers::rewritten_up(head.headers),
         opened: Arc::new(opened),
         is_stream,
+        fails_in_streams: is_stream && client.fails_in_streams() && !is_over_socket,
         keeping,
         turn,
     };
@@ -399,14 +404,15 @@ impl Relay<'_> {
         failed: Failed,
     ) -> Result<Response<ReplyBody>, Error> {
         let Failed { error, own } = failed;
-        let Some(own) = own else {
+        // That a reply broke the contract is told first.
+        let Some(own) = own.filter(|_| violated.is_none()) else {
             return Err(self.after(violated, error));
         };
-        if error.kind.side() == Side::Upstream {
-            self.app.metrics.upstream_error(error.kind);
-        }
         self.record.failed(&error);
-        Ok(*own)
+        let mut own = *own;
+        // For the account, which counts it.
+        own.extensions_mut().insert(error.kind);
+        Ok(own)
     }
 
     /// What the client is told of a failure: after a reply that broke the contract, that one too.

@@ -461,9 +461,14 @@ impl Asking {
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = self.headers.clone();
+        request.extensions_mut().insert(OverSocket);
         request
     }
 }
+
+/// In the extensions of a request that came over a socket: there a refusal is a message of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OverSocket;
 
 fn is_stream(head: &http::response::Parts) -> bool {
     let kind = head.headers.get(CONTENT_TYPE);

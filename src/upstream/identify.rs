@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Limited};
 use isogloss_core::probe::Depth;
 use isogloss_core::rules::{Identity, MarkupSeen, ProbeAnswer, Recogniser, Recognition, Rule};
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// One question; a healthy server answers in milliseconds, a busy Python one in a second or two.
@@ -150,7 +150,7 @@ impl Upstream {
             let answer = match self.ask(&path).await {
                 Ok(Some(answer)) => {
                     answers += 1;
-                    lives |= answer.status < 300;
+                    lives |= answer.status < 300 && answer.body.is_some();
                     if matches!(answer.status, 401 | 403) {
                         refusals = (refusals.0 + 1, answer.status);
                     }
@@ -173,26 +173,25 @@ impl Upstream {
             return Heard::Instead(State::loading());
         }
         let is_unknown = identity.dialect == self.rules.fallback();
-        let was = match &*self.state.borrow() {
-            State::Ready { rule, .. } => Some(rule.dialect.clone()),
-            _ => None,
-        };
+        let mut seen_as = self.seen_as.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_unknown {
+            *seen_as = Some(identity.dialect.clone());
+            return Heard::Identity(identity);
+        }
+        let is_ready = matches!(*self.state.borrow(), State::Ready { .. });
         let (refused, status) = refusals;
         let is_refused = refused == answers;
-        match was {
-            _ if !is_unknown || lives && !is_refused => {}
-            // Somebody else answers in its place, as the ingress of a cluster does, or it wants a key from now on.
-            Some(was) if was != identity.dialect => {
-                return match is_refused {
-                    true => Heard::Busy,
-                    false => Heard::Instead(State::loading()),
-                };
-            }
-            Some(_) => {}
-            None if is_refused => {
+        match seen_as.is_some() {
+            _ if lives => *seen_as = None,
+            // It wants a key from now on.
+            true if is_refused && is_ready => return Heard::Busy,
+            // Somebody else answers in its place, as the ingress of a cluster does.
+            true if !is_refused => return Heard::Instead(State::loading()),
+            _ if is_ready => {}
+            _ if is_refused => {
                 tracing::warn!(parent: None, upstream = self.name(), status, "what the upstream is cannot be asked: {WANTS_KEY}");
             }
-            None => {
+            _ => {
                 tracing::warn!(parent: None, upstream = self.name(), "nothing that the upstream answers tells what it is: check its URL, or say which server it is (dialect)");
             }
         }

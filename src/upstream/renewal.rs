@@ -190,6 +190,7 @@ impl Upstream {
             kick: Arc::clone(&known.kick),
             health: Arc::clone(&known.health),
             unasked: Arc::clone(&known.unasked),
+            seen_as: Arc::clone(&known.seen_as),
             admission: Arc::clone(&known.admission),
             ..self
         }

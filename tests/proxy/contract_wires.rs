@@ -673,3 +673,25 @@ async fn clients_of_a_vendors_own_wire_get_its_errors_as_they_came() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_reply_that_broke_its_contract_is_told_whatever_the_second_try_said() {
+    let wrong = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"no"},"finish_reason":"stop"}]}"#;
+    let mut server = Asked::of("openai");
+    server.on_violation = OnViolation::Retry;
+    let answers = |got: &Got| match got.body.windows(11).any(|it| it == b"cannot be u") {
+        true => vec![reply(
+            429,
+            JSON,
+            r#"{"error":{"message":"slow down","type":"tokens"}}"#,
+        )],
+        false => vec![reply(200, JSON, wrong)],
+    };
+    let (_upstream, proxy) = server.start(answers).await;
+    let schema = json!({"name": "a", "schema": {"type": "object"}});
+    let asked = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}],
+        "response_format": {"type": "json_schema", "json_schema": schema}});
+    let answer = proxy.send(request(&asked, "")).await.reply().await;
+    assert_eq!(answer.status, 502, "{}", answer.text());
+    assert_eq!(answer.json()["error"]["code"], "constraint_violated");
+}

@@ -268,11 +268,17 @@ fn what_a_server_broke_off_itself_is_no_whole_answer() {
 #[test]
 fn counts_that_nobody_asked_for_stay_with_the_end() {
     // Mistral's API counts in the last chunk of every stream, and its SDK reads that.
-    let mut last = chunk(&json!({"content": "{\"a\": 1}"}), Some("stop"));
-    last["usage"] = json!({"total_tokens": 3});
-    let first = chunk(&json!({"role": "assistant", "content": ""}), None);
-    let body = events(&[first, last]);
-    for (server, called) in [("mistral", false), ("vllm@0.12.0", true)] {
+    let (text, rest) = ("{\"a\": 1}", "");
+    for (server, called, first, last) in [
+        ("mistral", false, rest, text),
+        ("mistral", false, text, rest),
+        ("vllm@0.12.0", true, rest, text),
+        ("plain", true, text, rest),
+    ] {
+        let first = chunk(&json!({"role": "assistant", "content": first}), None);
+        let mut last = chunk(&json!({"content": last}), Some("stop"));
+        last["usage"] = json!({"total_tokens": 3});
+        let body = events(&[first, last]);
         for asked in [false, true] {
             let mut demand =
                 json!({"tools": [tool("f")], "stream_options": {"include_usage": asked}});

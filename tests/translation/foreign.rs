@@ -296,6 +296,11 @@ fn a_turn_goes_on_without_thinking_before_anthropic_where_its_thoughts_were_not_
         (&theirs, Some(user("go on")), true),
         (&Value::Null, None, false),
         (&Value::Null, Some(user("go on")), false),
+        (
+            &Value::Null,
+            Some(json!({"role": "system", "content": "Be brief."})),
+            false,
+        ),
         // What was signed elsewhere is none of its thoughts.
         (&ours, None, false),
     ] {
@@ -331,4 +336,25 @@ fn words_to_go_on_with_do_not_end_in_blanks_before_anthropic() {
     ]);
     let there = sent(&planned(CHAT, &body, "anthropic", &[]));
     assert_eq!(there["messages"][1]["content"][0]["text"], "It is \n");
+}
+
+#[test]
+fn a_turn_of_another_server_goes_on_without_thinking_in_anthropics_own_words() {
+    let block =
+        |signature: &str| json!({"type": "thinking", "thinking": "Hm.", "signature": signature});
+    for (signature, thinks) in [("isogloss-abc", false), ("c2lnbmVk", true)] {
+        let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}});
+        let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "1"});
+        let body = json!({"model": "m", "max_tokens": 9000, "thinking": {"type": "enabled", "budget_tokens": 2000},
+            "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+            "messages": [user("a"), {"role": "assistant", "content": [block(signature), call]},
+                {"role": "user", "content": [result]}]});
+        let exchange = planned(MESSAGES, &body, "anthropic", &[]);
+        let there = match exchange.sent() {
+            Some(_) => sent(&exchange),
+            None => body,
+        };
+        assert_eq!(there.get("thinking").is_some(), thinks, "{there}");
+        assert!(!there.to_string().contains("isogloss-abc"));
+    }
 }

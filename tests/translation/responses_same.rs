@@ -779,5 +779,6 @@ fn a_template_of_the_servers_may_name_the_model() {
     let asked = |more: Value| planned(&json!({"prompt": more, "input": "hi"}));
     let exchange = asked(json!({"id": "pmpt_1"})).unwrap();
     assert!(!exchange.demand.request.is_nameless());
+    assert!(planned(&json!({"prompt": {"id": "pmpt_1"}})).is_ok());
     assert!(asked(Value::Null).is_err());
 }

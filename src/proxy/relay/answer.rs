@@ -439,11 +439,7 @@ impl Answer<'_> {
     /// long.
     fn within(&self, broken: Broken, is_told: bool) -> Broken {
         let error = match broken {
-            Broken::Error(error)
-                if self.relay.is_stream && self.relay.client.fails_in_streams() =>
-            {
-                error
-            }
+            Broken::Error(error) if self.relay.fails_in_streams => error,
             other => return other,
         };
         let is_theirs = match error.kind {

@@ -3,7 +3,7 @@
 
 use super::Exchange;
 use crate::dialect::server::{Asked, editor};
-use crate::ir::{Fields, Role, Violation};
+use crate::ir::{Fields, Place, Role, Violation};
 
 impl Exchange {
     /// The request that asks again, showing the model what was wrong with its reply.
@@ -18,7 +18,9 @@ impl Exchange {
             let edited = edited.and_then(|body| serde_json::from_slice(body).ok());
             let mut fields: Fields = edited.unwrap_or_else(|| self.demand.request.fields.clone());
             let editor = self.editor();
-            let is_kept = editor.forget_kept(&mut fields);
+            // A call that is kept there wants an answer of its own.
+            let is_text = matches!(violation.place, Place::Content(_));
+            let is_kept = is_text && editor.forget_kept(&mut fields);
             turns
                 .filter(|(role, _)| !(is_kept && *role == Role::Assistant))
                 .for_each(|(role, text)| editor.say(&mut fields, role, text));

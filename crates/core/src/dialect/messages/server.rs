@@ -174,7 +174,9 @@ fn unthought(ask: &mut Ask<'_>, body: &mut Fields) {
 /// beginning.
 fn goes_on_without_thoughts(turns: &[Turn]) -> bool {
     let is_users = |turn: &&Turn| turn.role == Role::User;
-    let mut back = turns.iter().rev().skip_while(is_users).peekable();
+    // Instructions go to the system prompt, wherever they stand.
+    let is_asked = |turn: &&Turn| matches!(turn.role, Role::User | Role::System);
+    let mut back = turns.iter().rev().skip_while(is_asked).peekable();
     let goes_on = back.peek().is_some_and(|turn| turn.role == Role::Tool);
     let own = back.take_while(|turn| !is_users(turn));
     let first = own.filter(|turn| turn.role == Role::Assistant).last();
@@ -248,8 +250,10 @@ fn assistant(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
         let text = block["text"]
             .as_str()
             .map(|text| text.trim_end().to_owned());
-        if let Some(text) = text.filter(|_| block["type"] == "text") {
+        if let Some(text) = text.filter(|it| block["type"] == "text" && block["text"] != **it) {
             block["text"] = json!(text);
+            let reason = "words to go on with end in no blanks here: they are left out";
+            ask.lose(&turn.origin.pointer(), reason, EnforcedBy::Nobody);
         }
     }
     for (index, call) in turn.calls.iter().enumerate() {

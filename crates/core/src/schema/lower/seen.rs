@@ -4,7 +4,7 @@
 use super::combine::resolve;
 use super::conjoin::size;
 use super::{Lowering, is_assertion};
-use crate::schema::profile::AllOf;
+use crate::schema::profile::{Additional, AllOf};
 use serde_json::{Map, Value, json};
 
 const REST: &str = "unevaluatedProperties";
@@ -26,46 +26,78 @@ const CONJOINING: [&str; 2] = ["$ref", "allOf"];
 /// References and conjunctions within a branch that are followed.
 const MAX_DEPTH: usize = 8;
 
+/// Levels of schemas below which nothing is put in another's place.
+const MAX_LEVEL: usize = 32;
+
 /// What the branches of an `allOf` say of one object, and what stands beside them.
 #[derive(Default)]
 struct Seen {
     properties: Map<String, Value>,
     required: Vec<Value>,
     is_object: bool,
+    /// A branch may say that there are others, which will not come.
+    may_be_open: bool,
 }
 
 impl Lowering<'_> {
     /// The same of an object that names its properties itself, or whose `allOf` has branches that do.
     pub(super) fn seen_names(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         use isogloss_validate::Draft;
-        let rest = map.get(REST)?;
+        let is_seen = !MAY_SEE.iter().any(|keyword| map.contains_key(*keyword));
+        if !is_seen || map.contains_key("additionalProperties") {
+            return None;
+        }
+        let mut seen = Seen::default();
+        let Some(rest) = map.get(REST) else {
+            seen.may_be_open = true;
+            return self.conjoined(map, seen);
+        };
         let is_unread = self.profile.ignores(REST) || self.profile.refuses(REST, rest);
         let is_known = !matches!(
             self.draft,
             Some(Draft::Draft4 | Draft::Draft6 | Draft::Draft7)
         );
-        let is_seen = !MAY_SEE.iter().any(|keyword| map.contains_key(*keyword));
-        if !is_known || !is_seen || map.contains_key("additionalProperties") {
+        if !is_known {
             return None;
         }
         if !CONJOINING.iter().any(|keyword| map.contains_key(*keyword)) {
             return is_unread.then(|| renamed(map));
         }
-        if !is_unread && self.profile.all_of == AllOf::Enforced || !self.may_move() {
+        if !is_unread && self.profile.all_of == AllOf::Enforced {
             return None;
         }
-        let mut seen = Seen::default();
+        self.merged(map, seen)
+    }
+
+    /// Objects that together are one, as one, for a server that takes closed ones alone: each closed by itself, they would shut
+    /// each other's properties out.
+    fn conjoined(&mut self, map: &Map<String, Value>, seen: Seen) -> Option<Map<String, Value>> {
+        let branches = map.get("allOf").and_then(Value::as_array);
+        let own = ["$ref", "properties"]
+            .iter()
+            .filter(|keyword| map.contains_key(**keyword));
+        let is_several = branches.map_or(0, Vec::len) + own.count() > 1;
+        let is_conjoined = CONJOINING.iter().any(|keyword| map.contains_key(*keyword));
+        let is_closed = self.profile.additional == Additional::ClosedOnly;
+        (is_closed && is_several && is_conjoined).then(|| self.merged(map, seen))?
+    }
+
+    fn merged(&mut self, map: &Map<String, Value>, mut seen: Seen) -> Option<Map<String, Value>> {
+        // What is in another's place is looked through again.
+        if !self.may_move() || self.level > MAX_LEVEL {
+            return None;
+        }
         self.see(map, 0, &mut seen)?;
         let mut new = renamed(map);
         new.retain(|keyword, _| !CONJOINING.contains(&keyword.as_str()));
         if seen.is_object {
             new.insert("type".to_owned(), json!("object"));
         }
-        for (keyword, value) in [
-            ("properties", Value::Object(seen.properties)),
-            ("required", Value::Array(seen.required)),
-        ] {
-            new.insert(keyword.to_owned(), value);
+        if !seen.properties.is_empty() {
+            new.insert("properties".to_owned(), Value::Object(seen.properties));
+        }
+        if !seen.required.is_empty() {
+            new.insert("required".to_owned(), Value::Array(seen.required));
         }
         Some(new)
     }
@@ -98,6 +130,9 @@ impl Lowering<'_> {
                     let Value::Object(target) = resolve(self.root, reference)? else {
                         return None;
                     };
+                    if refers_to(target, reference) {
+                        return None;
+                    }
                     self.see(target, depth + 1, seen)?;
                 }
                 ("allOf", Value::Array(branches)) => {
@@ -109,6 +144,7 @@ impl Lowering<'_> {
                     }
                 }
                 ("$defs" | "definitions", _) => {}
+                ("additionalProperties", open) if seen.may_be_open && is_anything(open) => {}
                 // What else stands beside the branches stays there.
                 _ if depth > 0 && is_assertion(keyword) => return None,
                 _ => {}
@@ -116,6 +152,23 @@ impl Lowering<'_> {
         }
         Some(())
     }
+}
+
+/// Whether a schema leads to itself: in another's place it would do so again.
+fn refers_to(map: &Map<String, Value>, reference: &str) -> bool {
+    map.iter().any(|(keyword, value)| match value {
+        Value::String(text) => keyword == "$ref" && text == reference,
+        Value::Object(map) => refers_to(map, reference),
+        Value::Array(items) => items.iter().any(|item| {
+            item.as_object()
+                .is_some_and(|map| refers_to(map, reference))
+        }),
+        _ => false,
+    })
+}
+
+fn is_anything(schema: &Value) -> bool {
+    *schema == Value::Bool(true) || schema.as_object().is_some_and(Map::is_empty)
 }
 
 fn renamed(map: &Map<String, Value>) -> Map<String, Value> {

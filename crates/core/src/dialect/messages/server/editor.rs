@@ -30,6 +30,12 @@ impl Editor for MessagesEditor {
         let thoughtless = signed.and_then(|raw| thoughtless(&raw));
         let mut changed = thoughtless.is_some();
         if let Some(thoughtless) = thoughtless {
+            let thinks = fields
+                .raw("thinking")
+                .is_some_and(|raw| raw.contains("\"enabled\""));
+            if thinks && goes_on_without_thoughts(&thoughtless) {
+                fields.to_mut().remove("thinking");
+            }
             fields.to_mut().set("messages", thoughtless);
         }
         let odd = messages(fields, &|raw| ids::has_odd(raw.as_bytes()));
@@ -185,6 +191,23 @@ fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
         fields.is_none_or(|fields| fields.raw("content") != Some("[]"))
     });
     Some(raw(&messages))
+}
+
+/// Whether the last message is results, of calls of a turn that begins without thoughts: Anthropic refuses `thinking` then.
+fn goes_on_without_thoughts(messages: &RawValue) -> bool {
+    let messages: Vec<Value> = serde_json::from_str(messages.get()).unwrap_or_default();
+    let has = |message: &Value, kinds: &[&str]| {
+        let blocks = message["content"].as_array().into_iter().flatten();
+        blocks
+            .into_iter()
+            .any(|block| kinds.iter().any(|kind| block["type"] == **kind))
+    };
+    let goes_on = (messages.last()).is_some_and(|last| has(last, &["tool_result"]));
+    let is_of_turn =
+        |message: &&Value| message["role"] == "assistant" || has(message, &["tool_result"]);
+    let own = messages.iter().rev().take_while(is_of_turn);
+    let first = own.filter(|message| message["role"] == "assistant").last();
+    goes_on && first.is_some_and(|first| !has(first, &["thinking", "redacted_thinking"]))
 }
 
 /// The thought and the remarks of which a client made one block: langchain4j (1.9) joins texts and signatures with line feeds.

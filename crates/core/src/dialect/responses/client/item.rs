@@ -171,6 +171,10 @@ pub(super) fn read(fields: &Fields) -> Result<Input<'_>, Error> {
     let at = Origin::new("input");
     let input = fields.0.get("input").filter(|raw| raw.get() != "null");
     let Some(input) = input else {
+        if fields.raw("prompt").is_some_and(|raw| raw != "null") {
+            // A template of the server's may be all.
+            return Ok(Input::Items(Vec::new()));
+        }
         return Err(invalid(
             at.0,
             "is missing: send the conversation, as text or as items",

@@ -2,7 +2,7 @@
 
 use super::{becomes, stays, strings};
 use crate::schema::lower::{Why, lower};
-use crate::schema::profile::{AllOf, Profile};
+use crate::schema::profile::{Additional, AllOf, Profile};
 use serde_json::{Value, json};
 
 fn ignoring() -> Profile {
@@ -96,4 +96,38 @@ fn what_depends_on_the_value_or_on_a_draft_is_left() {
             .get("additionalProperties")
             .is_none()
     );
+}
+
+#[test]
+fn objects_that_are_one_together_are_one_to_a_server_that_closes_each() {
+    let closing = Profile {
+        additional: Additional::ClosedOnly,
+        all_of: AllOf::Refused,
+        ..Profile::default()
+    };
+    let base = named("b");
+    let open = json!({"type": "object", "properties": {"c": {"type": "integer"}}, "additionalProperties": true});
+    for stated in [
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "allOf": [base, open]}),
+        json!({"allOf": [named("a"), {"$ref": "#/$defs/base"}, open], "$defs": {"base": base}}),
+        json!({"$ref": "#/$defs/base", "allOf": [open], "properties": {"a": {"type": "string"}}, "required": ["a"], "$defs": {"base": base}}),
+    ] {
+        let lowered = lower(&stated, &closing);
+        let told = &lowered.schema;
+        let mut names: Vec<&String> = told["properties"].as_object().unwrap().keys().collect();
+        names.sort();
+        assert_eq!(names, ["a", "b", "c"], "{stated}: {told}");
+        assert_eq!(told["additionalProperties"], false);
+        assert_eq!(told["type"], "object");
+        let whys: Vec<Why> = lowered.losses.iter().map(|loss| loss.why).collect();
+        assert!(
+            whys.iter().all(|why| *why == Why::Narrower),
+            "{:?}",
+            lowered.losses
+        );
+    }
+    // What leads to itself stays where it is.
+    let tree = json!({"$defs": {"t": {"type": "object", "properties": {"t": {"$ref": "#/$defs/t"}}}},
+        "allOf": [{"$ref": "#/$defs/t"}, named("a")]});
+    assert!(lower(&tree, &closing).schema["properties"]["t"]["properties"].is_null());
 }
