@@ -57,17 +57,26 @@ def test_fields_that_isogloss_does_not_know_are_carried(stack):
     stack.server.reset(IN_PARIS)
     extra = {"top_k": 20, "min_p": 0.1, "chat_template_kwargs": {"enable_thinking": False}}
     create(
-        stack, tools=TOOLS, tool_choice="required", seed=7, stop=["END"], temperature=0.3, extra_body=extra
+        stack, tools=TOOLS, tool_choice="required", seed=7, temperature=0.3, extra_body=extra
     )
     sent = stack.server.last
-    assert {key: sent[key] for key in ("top_k", "min_p", "seed", "stop", "temperature")} == {
+    assert {key: sent[key] for key in ("top_k", "min_p", "seed", "temperature")} == {
         "top_k": 20,
         "min_p": 0.1,
         "seed": 7,
-        "stop": ["END"],
         "temperature": 0.3,
     }
     assert sent["chat_template_kwargs"]["enable_thinking"] is False
+
+
+def test_stop_texts_are_for_texts(stack):
+    stack.server.reset(Turn(values=PARIS))
+    create(stack, stop=["END"], response_format=json_schema(CITY_SCHEMA))
+    assert stack.server.last["stop"] == ["END"]
+    # In a call that the server is held to they would end its JSON.
+    stack.server.reset(IN_PARIS)
+    create(stack, tools=TOOLS, tool_choice="required", stop=["Paris", "\n"])
+    assert "\n" not in stack.server.last.get("stop", [])
 
 
 def test_images_reach_the_server_as_they_were(stack):

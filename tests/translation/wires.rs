@@ -420,6 +420,7 @@ fn chat(wire: Wire, body: &[u8]) -> Value {
         legacy_functions: false,
         echo: None,
         include_usage: true,
+        keeps_counts: false,
         counts_first: false,
         keeps_bytes: false,
         seal: Seal::default(),

@@ -305,6 +305,7 @@ pub fn loaded(demand: &Demand, rule: &Rule, ids: &Ids) -> Option<Vec<u8>> {
         model: request.model.clone(),
         legacy_functions: false,
         include_usage: false,
+        keeps_counts: false,
         counts_first: false,
         keeps_bytes: false,
         // There is no thought in it.
@@ -443,6 +444,7 @@ impl Exchange {
             plan: Arc::clone(&self.plan),
             model: request.model.clone(),
             include_usage: request.include_usage,
+            keeps_counts: self.ends.counts_unasked && self.keeps_wire(),
             seal: self.seal,
             echo: request.echo.clone(),
             hides_thoughts,

@@ -117,6 +117,7 @@ fn terms() -> Terms {
         model: "m".to_owned(),
         legacy_functions: false,
         include_usage: true,
+        keeps_counts: false,
         counts_first: false,
         keeps_bytes: false,
         seal: Seal::default(),

@@ -282,6 +282,8 @@ pub struct Terms {
     pub legacy_functions: bool,
     /// A stream ends with its counts of tokens.
     pub include_usage: bool,
+    /// Its clients read counts that they did not ask for ([`Ends::counts_unasked`](crate::dialect::server::Ends)).
+    pub keeps_counts: bool,
     /// [`Plan::counts_first`](crate::ir::Plan::counts_first).
     pub counts_first: bool,
     /// A server's bytes may go out as they came.

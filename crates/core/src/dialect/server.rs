@@ -239,6 +239,8 @@ pub struct Ends {
     pub failed: Vec<String>,
     /// Clients of the same wire act on what stands in its errors, which they are given as they came.
     pub own_errors: bool,
+    /// Clients of the same wire read the counts of tokens in the last chunk of a stream, which nobody asks for.
+    pub counts_unasked: bool,
 }
 
 /// What one event of a stream says, or a whole reply.

@@ -16,6 +16,7 @@ pub(super) struct WayBack {
     pub(super) plan: Arc<Plan>,
     pub(super) model: String,
     pub(super) include_usage: bool,
+    pub(super) keeps_counts: bool,
     pub(super) seal: Seal,
     pub(super) echo: Option<Arc<Fields>>,
     /// The client is told no thoughts.
@@ -146,6 +147,7 @@ impl WayBack {
             model: self.model.clone(),
             legacy_functions: self.plan.legacy_functions,
             include_usage: self.include_usage,
+            keeps_counts: self.keeps_counts,
             counts_first: self.plan.counts_first,
             keeps_bytes: self.keeps_bytes(),
             seal: self.seal,

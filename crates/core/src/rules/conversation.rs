@@ -135,6 +135,7 @@ pub(super) fn reply(
         cut: plain(reply.strings(file, "cut")),
         failed: plain(reply.strings(file, "failed")),
         own_errors: reply.boolean(file, "own_errors"),
+        counts_unasked: reply.boolean(file, "counts_unasked"),
     };
     reply.finish(file);
     (names, stopped, ends)

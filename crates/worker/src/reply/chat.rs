@@ -18,6 +18,7 @@ fn terms(head: &Head) -> Terms {
         model: head.model.clone(),
         legacy_functions: false,
         include_usage: head.include_usage,
+        keeps_counts: false,
         counts_first: false,
         keeps_bytes: true,
         seal: Seal::default(),

@@ -43,6 +43,12 @@ impl Lowering<'_> {
     /// The same of an object that names its properties itself, or whose `allOf` has branches that do.
     pub(super) fn seen_names(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         use isogloss_validate::Draft;
+        // Most schemas have nothing to look at.
+        let is_conjoined = || CONJOINING.iter().any(|keyword| map.contains_key(*keyword));
+        let closes = self.profile.additional == Additional::ClosedOnly;
+        if !(map.contains_key(REST) || closes && is_conjoined()) {
+            return None;
+        }
         let is_seen = !MAY_SEE.iter().any(|keyword| map.contains_key(*keyword));
         if !is_seen || map.contains_key("additionalProperties") {
             return None;
@@ -60,7 +66,7 @@ impl Lowering<'_> {
         if !is_known {
             return None;
         }
-        if !CONJOINING.iter().any(|keyword| map.contains_key(*keyword)) {
+        if !is_conjoined() {
             return is_unread.then(|| renamed(map));
         }
         if !is_unread && self.profile.all_of == AllOf::Enforced {
@@ -77,9 +83,7 @@ impl Lowering<'_> {
             .iter()
             .filter(|keyword| map.contains_key(**keyword));
         let is_several = branches.map_or(0, Vec::len) + own.count() > 1;
-        let is_conjoined = CONJOINING.iter().any(|keyword| map.contains_key(*keyword));
-        let is_closed = self.profile.additional == Additional::ClosedOnly;
-        (is_closed && is_several && is_conjoined).then(|| self.merged(map, seen))?
+        is_several.then(|| self.merged(map, seen))?
     }
 
     fn merged(&mut self, map: &Map<String, Value>, mut seen: Seen) -> Option<Map<String, Value>> {

@@ -209,6 +209,7 @@ impl Conversation {
             model: request.model,
             legacy_functions: false,
             include_usage: false,
+            keeps_counts: false,
             counts_first: false,
             keeps_bytes: false,
             // There is no thought in it.

@@ -325,7 +325,7 @@ impl Writer for ChunkWriter {
         let is_ours = frame.own.0.is_empty();
         let says_nothing = inner.is_empty() && ends.is_empty();
         // Counts that nobody asked for stay where they came, at the end (Mistral).
-        let is_unasked = !self.terms.include_usage && has_ended;
+        let is_unasked = self.terms.keeps_counts && !self.terms.include_usage && has_ended;
         let is_moved = !self.terms.keeps_bytes && !is_unasked;
         let takes_usage = says_nothing || is_moved || is_ours;
         if takes_usage {
