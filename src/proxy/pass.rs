@@ -110,7 +110,7 @@ where
         )
     })?;
     is_forwarded(app, &head, way, record)?;
-    let is_safe = is_safe(&head);
+    let is_safe = is_safe(&head.method);
     let access = record.accessing().filter(|access| access.has_models());
     let access = access.filter(|_| !is_safe);
     let chooses = app.upstreams.count() > 1 && !is_safe && is_json(&head);
@@ -145,8 +145,8 @@ where
 }
 
 /// Whether it asks for nothing that a server has to work out.
-fn is_safe(head: &Parts) -> bool {
-    matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS)
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 fn is_json(head: &Parts) -> bool {
@@ -189,7 +189,7 @@ where
         Some(error) => Err(error),
         None => Ok(()),
     };
-    let is_safe = is_safe(head);
+    let is_safe = is_safe(&head.method);
     if way == Way::Disguised && !is_safe {
         may(Some(passage::other_prefix()))?;
     }
@@ -248,7 +248,7 @@ async fn forward(
     }
     let begun = std::time::Instant::now();
     let headers = headers::pass_up(head.headers.clone());
-    let waits = app.upstreams.have_queues() && !is_safe(&head);
+    let waits = app.upstreams.have_queues() && !is_safe(&head.method);
     let turn = waits.then(|| turn::of(app, &head.headers, record));
     let turn = turn.transpose()?;
     let mut attempts = app.upstreams.count();
@@ -261,7 +261,7 @@ async fn forward(
         app,
         record,
         model: &model,
-        may_repeat: is_kept && (is_safe(&head) || passage::computes(path)),
+        may_repeat: is_kept && (is_safe(&head.method) || passage::computes(path)),
         tried: Vec::new(),
     };
     let mut next = None;
@@ -491,9 +491,8 @@ impl Passed<'_> {
 
 /// What an error of the upstream's counts as; nothing where a client only looked whether it is well.
 fn fault_kind(method: &Method, status: u16) -> Option<Kind> {
-    let is_look = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
     match status {
-        _ if is_look => None,
+        _ if is_safe(method) => None,
         401 | 403 => Some(Kind::UpstreamAuth),
         429 => Some(Kind::RateLimited),
         500.. => Some(Kind::UpstreamFailed),

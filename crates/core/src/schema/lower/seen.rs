@@ -1,5 +1,5 @@
-//! `unevaluatedProperties`, which few servers read: a schema object comes in; the same in words of
-//! `additionalProperties` goes out, where all that names properties is known.
+//! Objects of which several schemas name the properties: a schema object comes in; one that names them all goes out. So
+//! `unevaluatedProperties`, which few servers read, is `additionalProperties`, and a server that closes each object closes the whole.
 
 use super::combine::resolve;
 use super::conjoin::size;
