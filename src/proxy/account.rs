@@ -399,7 +399,10 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Accounted<B> {
             Some(Err(_)) => {
                 let error = Error::new(Kind::UpstreamTruncated, "cut");
                 open.record.failed(&error);
-                open.metrics.upstream_error(error.kind);
+                // A failure that breaks off is one.
+                if open.kind.is_none_or(|kind| kind.side() != Side::Upstream) {
+                    open.metrics.upstream_error(error.kind);
+                }
             }
             None => open.has_ended = true,
         }

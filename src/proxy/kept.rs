@@ -4,6 +4,7 @@
 use super::App;
 use super::account;
 use super::body::ReplyBody;
+use super::headers;
 use super::relay::work;
 use crate::config::StorePlace;
 use crate::store::{Owner, Record, Store, StoreError, Ticket};
@@ -128,13 +129,13 @@ pub(super) async fn follow(
     let mut known = Known::default();
     if let Some(id) = &asks.previous {
         let before = store.chain(owner, id, most).await;
-        let before = before.map_err(|error| failed(app, error))?;
-        let param = Some("previous_response_id");
+        let before = before.map_err(|error| failed(app, keeper, error))?;
+        let param = Some(keeper.previous());
         known.before = before.ok_or_else(|| keeper.unknown(id, param))?;
     }
     let homes = asks.items.iter().filter_map(|item| keeper.home(item));
     let homes = found(store, owner, homes.collect(), most).await;
-    known.homes = homes.map_err(|error| failed(app, error))?;
+    known.homes = homes.map_err(|error| failed(app, keeper, error))?;
     let goes_on = asks.previous.is_some() || !asks.items.is_empty();
     let (whole, body) = match goes_on {
         true => {
@@ -148,7 +149,8 @@ pub(super) async fn follow(
     let keeping = match asks.keeps {
         false => None,
         true => {
-            let ticket = store.ticket().await.map_err(|error| failed(app, error))?;
+            let ticket = store.ticket().await;
+            let ticket = ticket.map_err(|error| failed(app, keeper, error))?;
             Some(Arc::new(Keeping {
                 store: Arc::clone(store),
                 keeper,
@@ -202,13 +204,15 @@ pub(super) async fn answer<B>(
         return Err(keeper.not_compacted());
     }
     let store = store(app).ok_or_else(|| keeper.no_store())?;
-    let owner = owner(store, head.headers(), record);
     let query = head.uri().query().unwrap_or_default();
+    let mut headers = head.headers().clone();
+    headers::rename_key(keeper.client(true).key(), Some(query), &mut headers);
+    let owner = owner(store, &headers, record);
     let query: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
         .into_owned()
         .collect();
     let kept = store.find(owner, id).await;
-    let kept = kept.map_err(|error| failed(app, error))?;
+    let kept = kept.map_err(|error| failed(app, keeper, error))?;
     let kept = kept.ok_or_else(|| keeper.unknown(id, None))?;
     let body = match (head.method(), what) {
         (&Method::GET, KeptPart::Reply) if is_streamed(&query) => {
@@ -219,7 +223,7 @@ pub(super) async fn answer<B>(
         (&Method::GET, KeptPart::Input) => keeper.page(&kept.input, &query)?,
         (&Method::DELETE, KeptPart::Reply) => {
             let gone = store.delete(owner, id).await;
-            match gone.map_err(|error| failed(app, error))? {
+            match gone.map_err(|error| failed(app, keeper, error))? {
                 true => keeper.deleted(id),
                 false => return Err(keeper.unknown(id, None)),
             }
@@ -252,11 +256,11 @@ fn owner(store: &Store, headers: &HeaderMap, record: &account::Record) -> Owner 
     store.owner(key.map_or(b"".as_slice(), HeaderValue::as_bytes))
 }
 
-fn failed(app: &App, error: StoreError) -> Error {
+fn failed(app: &App, keeper: &dyn Keeper, error: StoreError) -> Error {
     if matches!(error, StoreError::TooLong) {
         app.metrics.limit_hit("body_bytes");
         let message = "what the request goes on from is longer than a request may be (limits.body_bytes): send the part that matters";
-        return Error::new(Kind::BodyTooLarge, message).at("previous_response_id");
+        return Error::new(Kind::BodyTooLarge, message).at(keeper.previous());
     }
     let why = std::error::Error::source(&error).map(ToString::to_string);
     tracing::error!(%error, why, "stored responses cannot be read");

@@ -152,7 +152,7 @@ where
     let queues = app.upstreams.have_queues();
     let turn = queues.then(|| turn::of(app, &head.headers, record));
     let turn = turn.transpose()?;
-    let (client_body, skimmer) = incoming::read_json(body, app).await?;
+    let (client_body, skimmer) = incoming::read_json(&head.extensions, body, app).await?;
     let followed = kept::follow(app, client, &head.headers, client_body, record).await?;
     let kept::Followed {
         client,

@@ -83,19 +83,27 @@ where
         .service(Route::new(Arc::clone(app)))
 }
 
+/// In the extensions of a request whose path named the model.
+#[derive(Debug, Clone)]
+pub(super) struct Deployment(pub(super) String);
+
 /// The request on the plain path of its route, where its client has it under a vendor's.
 fn without_vendor<B>(mut request: Request<B>) -> Request<B> {
-    let Some(plain) = passage::without_vendor(request.uri().path()) else {
+    let Some(found) = passage::without_vendor(request.uri().path()) else {
         return request;
     };
+    let deployment = found.deployment.map(Deployment);
     let target = match request.uri().query() {
-        Some(query) => format!("{plain}?{query}"),
-        None => plain,
+        Some(query) => format!("{}?{query}", found.path),
+        None => found.path,
     };
     let mut parts = request.uri().clone().into_parts();
     parts.path_and_query = target.try_into().ok();
     if let Ok(uri) = Uri::from_parts(parts) {
         *request.uri_mut() = uri;
+    }
+    if let Some(deployment) = deployment {
+        request.extensions_mut().insert(deployment);
     }
     request
 }

@@ -1,5 +1,7 @@
 //! A connection of HTTP/1.1 in; the same one out, on which what readers disagree about is a byte that hyper refuses, or
 //! an error in the middle of a body: either way the answer is 400, and the connection is closed. All else is as it came.
+//! One that is closed on a body that is still coming is read to the body's end: the system would answer what nobody reads
+//! with a reset, and the client would not see why it was refused.
 
 use http::{Response, StatusCode};
 use hyper::service::Service;
@@ -10,13 +12,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
 
 /// What no head may hold: given to hyper in place of the byte that is wrong.
 const REFUSED: u8 = 0;
 
 /// Of a head that came in pieces hyper looks at nothing before it sees its end.
 const HEAD_END: &[u8] = b"\r\n\r\n";
+
+/// How long what is left of a body is read that nobody wants any more.
+const LINGER: Duration = Duration::from_secs(30);
+const LINGER_BYTES: usize = 16 << 10;
 
 /// A connection whose requests are looked at before hyper reads them.
 #[derive(Debug)]
@@ -26,6 +34,8 @@ pub(super) struct StrictIo<S> {
     /// What is read in place of all that comes after a fault; then an error.
     instead: Option<&'static [u8]>,
     switched: Switched,
+    /// Set once nothing more is written, while a body is still coming.
+    lingering: Option<Pin<Box<Sleep>>>,
 }
 
 /// Whether a connection left HTTP for another protocol.
@@ -98,7 +108,28 @@ impl<S> StrictIo<S> {
             framing: RequestFraming::new(),
             instead: None,
             switched,
+            lingering: None,
         }
+    }
+}
+
+impl<S: AsyncRead + Unpin> StrictIo<S> {
+    /// Reads what is left of a body, for as long as it may take.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut room = [0; LINGER_BYTES];
+        while self.framing.is_within_body() {
+            let over = self.lingering.as_mut();
+            if over.is_none_or(|over| over.as_mut().poll(cx).is_ready()) {
+                break;
+            }
+            let mut buffer = ReadBuf::new(&mut room);
+            let read = ready!(Pin::new(&mut self.inner).poll_read(cx, &mut buffer));
+            let is_over = read.is_err() || buffer.filled().is_empty();
+            if is_over || self.framing.judge(buffer.filled()).is_some() {
+                break;
+            }
+        }
+        Poll::Ready(())
     }
 }
 
@@ -157,7 +188,7 @@ fn ambiguous() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for StrictIo<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for StrictIo<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -183,7 +214,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StrictIo<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        if self.lingering.is_none() {
+            ready!(Pin::new(&mut self.inner).poll_shutdown(cx))?;
+            if self.switched.is_so() || !self.framing.is_within_body() {
+                return Poll::Ready(Ok(()));
+            }
+            self.lingering = Some(Box::pin(tokio::time::sleep(LINGER)));
+        }
+        self.poll_rest(cx).map(Ok)
     }
 }
 

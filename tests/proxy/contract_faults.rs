@@ -632,6 +632,31 @@ async fn an_untouched_stream_that_breaks_off_ends_with_an_error_event() {
 }
 
 #[tokio::test]
+async fn an_untouched_stream_that_breaks_off_in_an_event_too_long_to_hold_ends_with_an_error() {
+    let long = format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{}",
+        "x".repeat(9000)
+    );
+    for (rest, is_cut) in [("", true), ("\"}}]}\n\ndata: [DONE]\n\n", false)] {
+        let (begun, rest_of_it) = (long.clone(), chunk(rest));
+        let upstream = Scripted::start(move |_got| {
+            let mut steps = vec![head(EVENTS), chunk(&role()), chunk(&begun)];
+            steps.extend((!is_cut).then(|| rest_of_it.clone()));
+            steps.push(end());
+            steps
+        })
+        .await;
+        let proxy = Proxy::with(&[&upstream.url()], |config| {
+            config.limits.event_bytes = 4000
+        })
+        .await;
+        let text = proxy.chat(ANY).await.reply().await.text();
+        assert!(text.contains(&long), "{text}");
+        assert_eq!(text.contains("upstream_truncated"), is_cut, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn an_untouched_stream_is_the_servers_own_byte_for_byte() {
     let pieces = [
         ": ping\n\nda",

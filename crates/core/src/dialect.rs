@@ -7,6 +7,7 @@ mod cohere;
 pub mod completions;
 mod elsewhere;
 pub mod gemini;
+pub mod interactions;
 pub mod keeper;
 pub mod messages;
 pub mod ollama;

@@ -56,7 +56,7 @@ pub use body::Body;
 pub use conversation::concerns;
 pub use cost::{COST, cost};
 pub use outline::MAX_OUTLINES;
-pub use prepared::{Opened, Prepared, Shape, renamed};
+pub use prepared::{Opened, Prepared, Shape, named, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{Told, lacks_model, launch_facts, launch_facts_in, says, upstream_error};

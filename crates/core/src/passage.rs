@@ -17,8 +17,8 @@ pub use forward::{Forward, NoPath};
 pub use json::Look;
 pub use models::{Asking, Credentials, Listed, Speaks, asking};
 pub use path::{
-    Way, client, clients, computes, counter, is_health, is_liveness, kept, takes_no_tokens, way,
-    without_vendor,
+    Vendors, Way, client, clients, computes, counter, is_health, is_liveness, kept,
+    takes_no_tokens, way, without_vendor,
 };
 pub use refusal::error_body;
 

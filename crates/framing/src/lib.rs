@@ -103,6 +103,24 @@ impl RequestFraming {
         Self::default()
     }
 
+    /// Whether a request has begun to come and its body has not come to its end.
+    #[must_use]
+    pub const fn is_within_body(&self) -> bool {
+        matches!(
+            self.state,
+            State::Data { .. }
+                | State::ChunkCr
+                | State::ChunkLf
+                | State::Size(_)
+                | State::Extension(_)
+                | State::SizeLf(_)
+                | State::Trailer
+                | State::TrailerText
+                | State::TrailerLf
+                | State::ChunksLf
+        )
+    }
+
     /// Reads what came next; where in it the first fault shows. After that nothing is judged any more: the connection
     /// is to be closed.
     pub fn judge(&mut self, bytes: &[u8]) -> Option<Fault> {

@@ -5,15 +5,16 @@ use super::super::admit::overloaded;
 use super::super::body::BoxError;
 use super::super::body_limit::too_large;
 use super::super::budget::no_room;
+use super::super::stack::Deployment;
 use super::whole::Growing;
 use crate::upstream::{BodyFault, body_cut};
 use bytes::Bytes;
-use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{Extensions, HeaderMap};
 use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError};
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::exchange::Skimmer;
+use isogloss_core::exchange::{self, Skimmer};
 use std::pin::Pin;
 
 /// JSON as it is, or nothing said. A browser sends other types across sites without asking; who reads them all the
@@ -53,14 +54,23 @@ where
         .map(|(bytes, _)| bytes)
 }
 
-/// The same of JSON, which is looked at as it comes where it is long.
-pub(super) async fn read_json<B>(body: B, app: &App) -> Result<(Bytes, Option<Skimmer>), Error>
+/// The same of JSON, which is looked at as it comes where it is long. A model that the path named stands in it.
+pub(super) async fn read_json<B>(
+    known: &Extensions,
+    body: B,
+    app: &App,
+) -> Result<(Bytes, Option<Skimmer>), Error>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>>,
 {
     let announced = body.size_hint().lower();
     let all = Growing::new(&app.budget).announced(announced).skimmed();
-    read_into(body, all, app).await
+    let (body, skimmer) = read_into(body, all, app).await?;
+    let Some(Deployment(model)) = known.get() else {
+        return Ok((body, skimmer));
+    };
+    let named = super::work(body.len(), || exchange::named(&body, model));
+    Ok((named, None))
 }
 
 async fn read_into<B>(

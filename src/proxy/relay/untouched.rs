@@ -83,6 +83,8 @@ enum Ending {
     Open,
     /// An answer is whole, but its mark is missing: a client may wait for that.
     Said,
+    /// An event was let go unread, which may have said anything.
+    Unread,
     /// Nothing is missing, or nobody knows what would be.
     Marked,
 }
@@ -93,8 +95,8 @@ impl Ending {
         if self == Self::Marked || events.trim_ascii_end().ends_with(client.end_mark()) {
             return Self::Marked;
         }
-        if self == Self::Said {
-            return Self::Said;
+        if matches!(self, Self::Said | Self::Unread) {
+            return self;
         }
         match client.last_words(events) {
             Some(LastWords::Answer) => Self::Said,
@@ -248,7 +250,8 @@ impl Untouched {
         let mut left = self.held.split();
         self.ending = self.ending.after(&left, self.client);
         match std::mem::replace(&mut self.ending, Ending::Marked) {
-            Ending::Marked => return left.freeze(),
+            Ending::Unread if self.is_torn => return self.broken(&cut()),
+            Ending::Marked | Ending::Unread => return left.freeze(),
             Ending::Said if left.is_empty() => {}
             Ending::Said => left.extend_from_slice(b"\n\n"),
             Ending::Open => return self.broken(&cut()),
@@ -281,8 +284,9 @@ impl Untouched {
         let is_over = self.held.len() > self.limit || !self.has_room();
         is_over.then(|| {
             self.is_torn = true;
-            // What it says may be anything.
-            self.ending = Ending::Marked;
+            if self.ending == Ending::Open {
+                self.ending = Ending::Unread;
+            }
             self.held.split().freeze()
         })
     }

@@ -174,3 +174,37 @@ async fn another_protocol_is_nobodys_to_judge_and_one_that_is_refused_changes_no
     assert!(heard.starts_with("HTTP/1.1 200 "), "{heard}");
     assert_eq!(refusals(&heard), 1, "{heard}");
 }
+
+/// What a client hears that sends a head and so much of a body before it reads, and how long that takes, where nobody reads the body.
+async fn refused_unread(head: &str, body: &str, end: &str) -> (String, std::time::Duration) {
+    let (mut client, server) = tokio::io::duplex(1 << 10);
+    let service = service_fn(|_unread: Request<Incoming>| async {
+        Ok::<_, Infallible>(Response::new(Full::new(Bytes::from("no"))))
+    });
+    let io = TokioIo::new(StrictIo::new(server, Switched::default()));
+    let serving = tokio::spawn(http1::Builder::new().serve_connection(io, service));
+    let begun = tokio::time::Instant::now();
+    for part in [head, body, end] {
+        client.write_all(part.as_bytes()).await.unwrap();
+    }
+    let mut heard = String::new();
+    client.read_to_string(&mut heard).await.unwrap();
+    let _ended = serving.await;
+    (heard, begun.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sends_a_body_that_nobody_reads_hears_why() {
+    let body = "x".repeat(1 << 20);
+    let announced = format!("POST / HTTP/1.1\r\ncontent-length: {}\r\n\r\n", body.len());
+    let chunked = "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n100000\r\n";
+    for (head, end) in [(&*announced, ""), (chunked, "\r\n0\r\n\r\n")] {
+        let (heard, took) = refused_unread(head, &body, end).await;
+        assert!(heard.starts_with("HTTP/1.1 200 "), "{heard}");
+        assert!(took < LINGER, "{took:?}");
+    }
+    // What never comes is not waited for.
+    let (heard, took) = refused_unread(&announced, &body[1..], "").await;
+    assert!(heard.ends_with("no"), "{heard}");
+    assert!(took <= LINGER, "{took:?}");
+}

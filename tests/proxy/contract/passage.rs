@@ -311,4 +311,12 @@ async fn a_route_under_a_vendors_prefix_is_translated_as_well() {
         let target = upstream.next().await.target;
         assert_eq!(target.split('?').next(), Some("/v1/chat/completions"));
     }
+    // Who names the model in the path need not name it again.
+    let path = "/openai/deployments/org%2Fm/chat/completions?api-version=2024-10-21";
+    let asked = r#"{"messages":[{"role":"user","content":"hi"}]}"#;
+    assert_eq!(
+        proxy.send(post(path, asked)).await.reply().await.status,
+        200
+    );
+    assert_eq!(upstream.next().await.json()["model"], "org/m");
 }

@@ -6,7 +6,7 @@ use crate::support::chat::{JSON, PLAIN, completion};
 use crate::support::proxy::{Proxy, post};
 use isogloss_testing::scripted::{Got, Scripted, reply};
 use std::time::{Duration, Instant};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 async fn server() -> Scripted {
@@ -35,6 +35,28 @@ async fn silent_connections_keep_others_waiting_no_longer_than_a_head_may_take()
     proxy
         .until_metrics_say(r#"isogloss_limits_hit_total{limit="connections"}"#)
         .await;
+}
+
+#[tokio::test]
+async fn a_client_that_sends_far_too_much_before_it_reads_hears_that() {
+    let upstream = server().await;
+    let proxy = Proxy::with(&[&upstream.url()], |config| config.limits.body_bytes = 1000).await;
+    // More than any socket takes before somebody reads.
+    let body = "x".repeat(20 << 20);
+    let announced = format!("content-length: {}", body.len());
+    let chunked = format!("transfer-encoding: chunked\r\n\r\n{:x}", body.len());
+    for (head, end) in [(&announced, ""), (&chunked, "\r\n0\r\n\r\n")] {
+        let gap = if end.is_empty() { "\r\n\r\n" } else { "\r\n" };
+        let head = format!("POST /v1/chat/completions HTTP/1.1\r\nhost: h\r\n{JSON}{head}{gap}");
+        let mut client = TcpStream::connect(proxy.address).await.unwrap();
+        for part in [head.as_bytes(), body.as_bytes(), end.as_bytes()] {
+            client.write_all(part).await.unwrap();
+        }
+        let mut heard = String::new();
+        client.read_to_string(&mut heard).await.unwrap();
+        assert!(heard.starts_with("HTTP/1.1 413 "), "{heard}");
+        assert!(heard.contains("limits.body_bytes"), "{heard}");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Gemini's `generateContent`.
 
 pub mod client;
-mod sealed;
+pub(super) mod sealed;
 pub(super) mod server;
 
 use std::borrow::Cow;

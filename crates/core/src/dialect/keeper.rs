@@ -8,6 +8,9 @@ use std::fmt;
 
 /// What a store has to know of a dialect.
 pub trait Keeper: fmt::Debug + Send + Sync {
+    /// The field in which a request names the reply that it goes on from.
+    fn previous(&self) -> &'static str;
+
     /// What a request asks of the store, as far as it can be read: what is wrong with its other fields is found later.
     ///
     /// # Errors

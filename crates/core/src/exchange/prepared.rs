@@ -391,6 +391,37 @@ pub fn renamed(path: &str, body: &Bytes, model: &str) -> (String, Bytes) {
     (path.to_owned(), changed.unwrap_or_else(|| body.clone()))
 }
 
+/// A request's body with the model that its path names, where it names none itself.
+#[must_use]
+pub fn named(body: &Bytes, model: &str) -> Bytes {
+    const UNNAMED: [&[u8]; 2] = [b"null", b"\"\""];
+    let stated = range(body, "model");
+    let names_one = |at: &Range<usize>| {
+        body.get(at.clone())
+            .is_some_and(|it| !UNNAMED.contains(&it))
+    };
+    match stated {
+        Some(at) if names_one(&at) => body.clone(),
+        Some(_) => renamed("", body, model).1,
+        None => inserted(body, model).unwrap_or_else(|| body.clone()),
+    }
+}
+
+/// A body that is an object, with a model before all else.
+fn inserted(body: &[u8], model: &str) -> Option<Bytes> {
+    let rest = body.trim_ascii_start().strip_prefix(b"{")?;
+    let comma: &[u8] = match rest.trim_ascii_start().first()? {
+        b'"' => b",",
+        _ => b"",
+    };
+    let name = serde_json::to_string(model).ok()?;
+    Some(
+        [b"{\"model\":", name.as_bytes(), comma, rest]
+            .concat()
+            .into(),
+    )
+}
+
 /// Where the value of a top-level field stands, in a body that may be anything.
 fn range(body: &[u8], name: &str) -> Option<Range<usize>> {
     let mut reader = serde_json::Deserializer::from_slice(body);

@@ -8,6 +8,7 @@ use crate::dialect::chat::client::Chat;
 use crate::dialect::client::{Client, Counter};
 use crate::dialect::completions::client::Completions;
 use crate::dialect::gemini::client::{EVENTS, LIST};
+use crate::dialect::interactions::client::Interactions;
 use crate::dialect::keeper::{KeptPart, KeptRoute};
 use crate::dialect::messages::client::Messages;
 use crate::dialect::ollama::client::Ollama;
@@ -23,6 +24,9 @@ const ROUTES: &[(&[&str], &dyn Client)] = &[
     (&["api", "generate"], &Ollama::Generate),
     (&["messages"], &Messages),
     (&["responses"], &Responses::Alone),
+    (&["interactions"], &Interactions::Alone),
+    (&["v1beta", "interactions"], &Interactions::Alone),
+    (&["v1alpha", "interactions"], &Interactions::Alone),
     // A model's name may have a slash in it.
     (&["models", WHOLE], EVENTS),
     (&["models", "*", WHOLE], EVENTS),
@@ -196,7 +200,9 @@ pub fn client(path: &str) -> Option<&'static dyn Client> {
 /// What is asked about a kept reply at a path: a client's own route, the reply's id, and perhaps one word more.
 #[must_use]
 pub fn kept(path: &str) -> Option<KeptRoute<'_>> {
-    let below = path.strip_prefix("/v1").unwrap_or(path);
+    let below = path.strip_prefix("/v1");
+    let below = below.filter(|below| below.starts_with('/'));
+    let below = below.unwrap_or(path);
     ROUTES.iter().find_map(|(route, client)| {
         let keeper = client.keeper()?;
         let mut segments = below.strip_prefix('/')?.trim_end_matches('/').split('/');
@@ -268,21 +274,32 @@ pub fn is_liveness(path: &str) -> bool {
     path == "/" || path.is_empty() || client(path).is_some()
 }
 
-/// The plain path of a route that clients have under a prefix of their vendor's, which their SDKs put behind any base URL: Groq's, and
+/// A route under a prefix of a vendor's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vendors {
+    /// The plain path of the route.
+    pub path: String,
+    /// The model, where the prefix names one.
+    pub deployment: Option<String>,
+}
+
+/// The route that clients have under a prefix of their vendor's, which their SDKs put behind any base URL: Groq's, and
 /// Azure's newer API (`/openai/v1`), Azure's older one (`/openai/deployments/NAME`), Google's for clients of OpenAI (`/v1beta/openai`).
 #[must_use]
-pub fn without_vendor(path: &str) -> Option<String> {
-    let deployment = || {
+pub fn without_vendor(path: &str) -> Option<Vendors> {
+    let of_deployment = || {
         let named = path.strip_prefix("/openai/deployments/")?;
-        named.find('/').map(|at| &named[at..])
+        let (name, _) = named.split_once('/')?;
+        Some((Some(decoded(name)?), named.get(name.len()..)?))
     };
     let below = ["/openai/v1", "/v1beta/openai"]
         .iter()
         .find_map(|prefix| path.strip_prefix(prefix));
-    let plain = format!("/v1{}", below.or_else(deployment)?);
+    let (deployment, below) = below.map(|below| (None, below)).or_else(of_deployment)?;
+    let path = format!("/v1{below}");
     let is_route =
-        plain_client(&plain).is_some() || plain == "/v1/models" || plain == "/v1/embeddings";
-    is_route.then_some(plain)
+        plain_client(&path).is_some() || path == "/v1/models" || path == "/v1/embeddings";
+    is_route.then_some(Vendors { path, deployment })
 }
 
 /// Whose route a path is where it is written as nearly all are, which takes no memory to see.

@@ -77,7 +77,19 @@ fn a_route_under_a_vendors_prefix_has_its_plain_path() {
         ("/v1/chat/completions", None),
         ("/v1beta/models/m:generateContent", None),
     ] {
-        assert_eq!(without_vendor(path).as_deref(), plain, "{path}");
+        let found = without_vendor(path);
+        assert_eq!(found.as_ref().map(|it| &*it.path), plain, "{path}");
+    }
+    for (path, model) in [
+        ("/openai/v1/chat/completions", None),
+        ("/openai/deployments/gpt-5/chat/completions", Some("gpt-5")),
+        (
+            "/openai/deployments/org%2Fm/chat/completions",
+            Some("org/m"),
+        ),
+    ] {
+        let found = without_vendor(path).unwrap();
+        assert_eq!(found.deployment.as_deref(), model, "{path}");
     }
 }
 

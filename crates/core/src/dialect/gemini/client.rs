@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::ir::{Place, Reply, Request, Turn};
 
 pub use count::CountTokens;
+pub(in crate::dialect) use error::value as error_value;
 
 /// `generateContent` and `streamGenerateContent`, as their clients speak them.
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// As the value of `thoughtSignature`, which is bytes: one block, or a list of them.
-pub(super) fn write(blocks: &[Box<RawValue>]) -> String {
+pub(in crate::dialect) fn write(blocks: &[Box<RawValue>]) -> String {
     let text = match blocks {
         [only] => only.get().to_owned(),
         all => serde_json::to_string(all).unwrap_or_default(),
@@ -26,7 +26,7 @@ pub(super) fn write(blocks: &[Box<RawValue>]) -> String {
 
 /// The blocks in a signature; none where it is none of ours. SDKs spell it as in URLs, too (google-genai 3.6), and make one of all
 /// that a reply has, with line feeds between them (langchain4j 1.9).
-pub(super) fn read(signature: &str) -> Vec<Box<RawValue>> {
+pub(in crate::dialect) fn read(signature: &str) -> Vec<Box<RawValue>> {
     let all = signature.split_ascii_whitespace();
     all.filter_map(blocks).flatten().collect()
 }

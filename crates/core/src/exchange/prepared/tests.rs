@@ -355,3 +355,21 @@ fn what_is_refused_or_told_elsewhere_is_never_taken_for_a_known_shape() {
     let other = Bytes::from_static(br#"{"messages":[]}"#);
     assert!(again(&other, find).is_none());
 }
+
+#[test]
+fn a_body_that_names_no_model_gets_the_one_of_its_path() {
+    for (body, expected) in [
+        (r#"{"a":1}"#, r#"{"model":"m\"","a":1}"#),
+        (" { \"a\":1}", "{\"model\":\"m\\\"\", \"a\":1}"),
+        ("{}", r#"{"model":"m\""}"#),
+        (r#"{"a":1,"model":""}"#, r#"{"a":1,"model":"m\""}"#),
+        (r#"{"model":null,"a":1}"#, r#"{"model":"m\"","a":1}"#),
+        (r#"{"model":"b"}"#, r#"{"model":"b"}"#),
+        (r#"{"model":7}"#, r#"{"model":7}"#),
+        ("[1]", "[1]"),
+        ("", ""),
+    ] {
+        let named = named(&Bytes::from_static(body.as_bytes()), "m\"");
+        assert_eq!(std::str::from_utf8(&named).unwrap(), expected, "{body}");
+    }
+}

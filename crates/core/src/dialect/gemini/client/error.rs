@@ -21,7 +21,7 @@ const fn word(kind: Kind, status: u16) -> &'static str {
 }
 
 /// The error as a value. What went wrong in the house's own words, and the field, stand where Google puts such.
-pub(super) fn value(error: &Error) -> Value {
+pub(in crate::dialect) fn value(error: &Error) -> Value {
     let status = error.status();
     let code = error.code.as_deref().unwrap_or(error.kind.code());
     let message = match error.kind {

@@ -52,6 +52,10 @@ pub(super) fn goes_on(body: &[u8]) -> bool {
 }
 
 impl Keeper for ResponsesKeeper {
+    fn previous(&self) -> &'static str {
+        PREVIOUS
+    }
+
     fn asks(&self, body: &[u8]) -> Result<Asks, Error> {
         let Ok(fields) = serde_json::from_slice::<Fields>(body) else {
             return Ok(Asks::default());

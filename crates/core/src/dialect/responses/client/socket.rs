@@ -21,6 +21,8 @@ use std::mem;
 const PREVIOUS: &str = "previous_response_id";
 /// What stands in every event that holds the reply as a whole, and in no text: a quote within one is escaped.
 const WHOLE: &[u8] = b"\"response\":";
+/// Characters of an error that is in nobody's shape.
+const MAX_WORDS: usize = 1000;
 
 /// The socket's face of Responses.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +66,19 @@ struct Conversation {
     remembered: Option<Remembered>,
     turn: Option<Turn>,
     headers: Vec<(String, String)>,
+}
+
+/// An error of which nothing is known but its bytes.
+fn in_words(status: u16, body: &[u8]) -> Fields {
+    let words = String::from_utf8_lossy(body);
+    let message = match words.trim() {
+        "" => format!("the server answered {status}, and nothing else"),
+        words => words.chars().take(MAX_WORDS).collect(),
+    };
+    let mut error = Fields::default();
+    error.set("type", raw("upstream_error"));
+    error.set("message", raw(&message));
+    error
 }
 
 impl Talk for Conversation {
@@ -137,11 +152,12 @@ impl Talk for Conversation {
 
     fn refuse(&mut self, status: u16, body: &[u8]) -> Vec<u8> {
         self.turn = None;
-        let body: Fields = serde_json::from_slice(body).unwrap_or_default();
-        let mut error: Fields = body
+        let said: Fields = serde_json::from_slice(body).unwrap_or_default();
+        let error: Option<Fields> = said
             .raw("error")
-            .and_then(|error| serde_json::from_str(error).ok())
-            .unwrap_or_default();
+            .and_then(|error| serde_json::from_str(error).ok());
+        // Who stands before a server has words of its own.
+        let mut error = error.unwrap_or_else(|| in_words(status, body));
         // What clients know, whoever could not follow it and why: they send the whole conversation.
         if status == 400 && error.raw("param") == Some("\"previous_response_id\"") {
             error.set("code", raw("previous_response_not_found"));

@@ -262,3 +262,22 @@ fn an_error_has_its_status_and_a_code_that_makes_clients_send_everything() {
     let event: Value = serde_json::from_slice(&talk.expired()).unwrap();
     assert_eq!(event["error"]["code"], "websocket_connection_limit_reached");
 }
+
+#[test]
+fn an_error_in_nobodys_shape_is_told_in_its_own_words() {
+    let mut talk = ResponsesSocket.talk(1 << 20);
+    for (body, message) in [
+        (
+            &b"{\"detail\":\"no such model\"}"[..],
+            "{\"detail\":\"no such model\"}",
+        ),
+        (b"{\"error\":\"busy\"}", "{\"error\":\"busy\"}"),
+        (b"<html>bad gateway</html>\n", "<html>bad gateway</html>"),
+        (b"", "the server answered 502, and nothing else"),
+    ] {
+        let event: Value = serde_json::from_slice(&talk.refuse(502, body)).unwrap();
+        assert_eq!(event["status"], 502);
+        assert_eq!(event["error"]["message"], message);
+        assert_eq!(event["error"]["type"], "upstream_error");
+    }
+}
