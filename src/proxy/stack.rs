@@ -7,6 +7,7 @@ use super::admit::AdmitLayer;
 use super::body::BoxError;
 use super::body_limit::BodyLimitLayer;
 use super::body_pace::{BodyPaceLayer, Pace};
+use super::headers;
 use super::request_id::{Ids, RequestIdLayer};
 use super::rescue::{self, RescueLayer};
 use super::route::Route;
@@ -105,6 +106,8 @@ fn without_vendor<B>(mut request: Request<B>) -> Request<B> {
     if let Some(deployment) = deployment {
         request.extensions_mut().insert(deployment);
     }
+    // Azure's own header for a key, which no other server knows.
+    headers::rename_key(Some(("api-key", None)), None, request.headers_mut());
     request
 }
 

@@ -650,7 +650,8 @@ async fn an_untouched_stream_that_breaks_off_in_an_event_too_long_to_hold_ends_w
             config.limits.event_bytes = 4000
         })
         .await;
-        let text = proxy.chat(ANY).await.reply().await.text();
+        let got = proxy.chat(ANY).await.reply().await;
+        let text = got.text();
         assert!(text.contains(&long), "{text}");
         assert_eq!(text.contains("upstream_truncated"), is_cut, "{text}");
     }

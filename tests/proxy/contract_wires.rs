@@ -544,7 +544,9 @@ async fn errors_of_every_shape_come_in_the_clients() {
             .start(move |_got| vec![reply(status, JSON, body)])
             .await;
         let answer = proxy.send(request(&call(false), "")).await.reply().await;
-        assert_eq!(answer.status, status, "{dialect}");
+        // Anthropic's own status, which no other clients know.
+        let told = if status == 529 { 503 } else { status };
+        assert_eq!(answer.status, told, "{dialect}");
         let error = answer.json();
         let message = error["error"]["message"].as_str().unwrap();
         assert_eq!(message, format!("the server answered {status}: {says}"));

@@ -10,6 +10,7 @@
 
 mod advisories;
 mod allocations;
+mod anthropic;
 mod clients;
 mod corners;
 mod empty;

@@ -584,3 +584,42 @@ fn thoughts_come_back_where_the_client_sends_nothing_but_what_was_encrypted() {
         assert_eq!(said["reasoning_content"], "Hm.", "{told}");
     }
 }
+
+/// Gemini signs pieces of a text as well as its end.
+#[test]
+fn a_text_that_is_signed_in_its_middle_is_one_message() {
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    for path in [PATH, "/v1beta/interactions"] {
+        let mut request = json!({"model": "m", "input": "hi", "stream": true});
+        match path {
+            PATH => {
+                request["text"] =
+                    json!({"format": {"type": "json_schema", "name": "n", "schema": schema}})
+            }
+            _ => request["response_format"] = json!({"type": "text", "schema": schema}),
+        }
+        let client = passage::client(path).unwrap();
+        let demand = exchange::read(client, path, request.to_string().as_bytes()).unwrap();
+        let exchange = exchange::plan(demand, &replay::rule("gemini")).unwrap();
+        let chunk = |part: Value, finish: Value| {
+            let candidate = json!({"content": {"role": "model", "parts": [part]}, "finishReason": finish, "index": 0});
+            format!("data: {}\n\n", json!({"candidates": [candidate]}))
+        };
+        let stream = chunk(json!({"text": "{\"a\""}), Value::Null)
+            + &chunk(
+                json!({"text": ": ", "thoughtSignature": "c2lnbg=="}),
+                Value::Null,
+            )
+            + &chunk(json!({"text": "1}"}), json!("STOP"));
+        let told = replay::streamed(&exchange, stream.as_bytes(), 1000).unwrap();
+        let begun = match path {
+            PATH => "\"type\":\"response.content_part.added\"",
+            _ => "\"step\":{\"type\":\"model_output\"}",
+        };
+        assert_eq!(told.matches(begun).count(), 1, "{told}");
+        // It comes back with the conversation.
+        let is_kept = told.contains("c2lnbg==") || told.contains("encrypted_content");
+        assert!(is_kept, "{told}");
+    }
+}

@@ -538,7 +538,7 @@ pub(in crate::proxy) async fn refusal_of(
 
 /// For how many seconds an error reply says that its server is not to be asked.
 pub(in crate::proxy) fn retry_after(status: u16, headers: &HeaderMap) -> Option<u64> {
-    let unsaid = matches!(status, 429 | 503).then_some(RETRY_AFTER_UNSAID);
+    let unsaid = matches!(status, 429 | 503 | 529).then_some(RETRY_AFTER_UNSAID);
     let Some(value) = headers.get(RETRY_AFTER) else {
         return unsaid;
     };

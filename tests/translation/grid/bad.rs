@@ -161,6 +161,39 @@ fn gemini() -> Vec<Row> {
     ]
 }
 
+fn interactions() -> Vec<Row> {
+    let config = |config: Value| json!({"generation_config": config});
+    let tool = json!({"type": "function", "name": "f", "parameters": schema()});
+    vec![
+        ("model", json!({"model": 7})),
+        ("input", json!({"input": 7})),
+        ("input", json!({"input": null})),
+        ("input[0].type", json!({"input": [{"text": "hi"}]})),
+        (
+            "input[0].call_id",
+            json!({"input": [{"type": "function_result", "call_id": "x", "result": "1"}]}),
+        ),
+        (
+            "response_format",
+            json!({"response_format": {"type": "image"}}),
+        ),
+        ("tools[1]", json!({"tools": [tool, tool]})),
+        (
+            "generation_config.tool_choice",
+            config(json!({"tool_choice": "must"})),
+        ),
+        (
+            "generation_config.temperature",
+            config(json!({"temperature": "hot"})),
+        ),
+        ("agent", json!({"agent": "deep-research"})),
+        (
+            "previous_interaction_id",
+            json!({"previous_interaction_id": "v1_1"}),
+        ),
+    ]
+}
+
 fn ollama_chat() -> Vec<Row> {
     let said = |content: Value| json!({"messages": [{"role": "user", "content": content}]});
     let tool = json!({"type": "function", "function": {"name": "f", "parameters": schema()}});
@@ -203,6 +236,7 @@ fn rows(dialect: Dialect) -> Vec<Row> {
         Dialect::Responses => responses(),
         Dialect::Messages => messages(),
         Dialect::Gemini | Dialect::GeminiList => gemini(),
+        Dialect::Interactions => interactions(),
         Dialect::OllamaChat => ollama_chat(),
         Dialect::OllamaGenerate => ollama_generate(),
     }
@@ -228,7 +262,7 @@ fn message(dialect: Dialect, told: &Value) -> String {
                 (&json!("error"), &json!("invalid_request_error"))
             );
         }
-        Dialect::Gemini | Dialect::GeminiList => {
+        Dialect::Gemini | Dialect::GeminiList | Dialect::Interactions => {
             assert_eq!(
                 (&error["code"], &error["status"]),
                 (&json!(400), &json!("INVALID_ARGUMENT"))

@@ -23,9 +23,12 @@ pub(super) fn in_place(rule: &Rule, raw: &str) -> Error {
 }
 
 fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
+    let answered = status;
     // Clients know a key that is not one by its status, which Gemini gives to any faulty request.
     let status = match status {
         _ if said.refuses_key => 401,
+        // Anthropic's own, which no other clients ask again after.
+        529 => 503,
         // What is asked again after such a status is the same request.
         500.. if said.is_refusal(rule) => 400,
         status => status,
@@ -41,7 +44,7 @@ fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
         400..=499 => Kind::UpstreamRefused,
         _ => Kind::UpstreamFailed,
     };
-    let mut message = format!("the server answered {status}: {}", said.message);
+    let mut message = format!("the server answered {answered}: {}", said.message);
     if let Some(launch) = rule
         .launch
         .iter()
@@ -137,7 +140,10 @@ pub(super) fn reported(raw: &str) -> Error {
         code: said.code,
         retry_after: said.retry_after,
         // Which clients wait for, and ask again.
-        status: said.status.filter(|status| matches!(status, 503 | 529)),
+        status: said
+            .status
+            .filter(|status| matches!(status, 503 | 529))
+            .map(|_| 503),
         ..Error::new(kind, format!("the server reported: {}", said.message))
     }
 }
@@ -438,7 +444,7 @@ mod tests {
         for (raw, status) in [
             (
                 r#"{"type": "overloaded_error", "message": "Overloaded"}"#,
-                529,
+                503,
             ),
             (
                 r#"{"code": "server_is_overloaded", "message": "later"}"#,

@@ -1,12 +1,17 @@
 //! A signature of ours on thoughts: clients send thinking back only with one, and whoever reads it later
 //! must know that it is what the model said and not what somebody wrote.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use siphasher::sip128::{Hasher128, SipHasher24};
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::Hasher;
 
 /// What ours begin with; servers' own are base64.
 const MARK: &str = "isogloss-";
+/// The same in base64.
+const MARK_IN_BASE64: &str = "aXNvZ2xvc3Mt";
 
 /// What is signed, so that a key that is used for something else gives nothing away.
 const PURPOSE: &[u8] = b"thoughts\0";
@@ -114,6 +119,24 @@ impl Seal {
     pub const fn mark() -> &'static str {
         MARK
     }
+
+    /// A signature of ours, whatever its key, as it was made: clients that keep signatures as bytes bring it back in base64 (google-adk).
+    #[must_use]
+    pub fn own(signature: &str) -> Option<Cow<'_, str>> {
+        if signature.starts_with(MARK) {
+            return Some(Cow::Borrowed(signature));
+        }
+        let bytes = signature.starts_with(MARK_IN_BASE64);
+        let bytes = bytes.then(|| BASE64_STANDARD.decode(signature).ok())??;
+        String::from_utf8(bytes).ok().map(Cow::Owned)
+    }
+
+    /// Whether a signature of ours may stand in it, in either spelling.
+    #[must_use]
+    pub fn may_stand_in(text: &[u8]) -> bool {
+        let has = |mark: &str| memchr::memmem::find(text, mark.as_bytes()).is_some();
+        has(MARK) || has(MARK_IN_BASE64)
+    }
 }
 
 impl Signer {
@@ -167,6 +190,22 @@ mod tests {
         let shorter = signature.get(..40).unwrap_or_default();
         for other in ["", "c2ln", "isogloss-", shorter, &format!("{signature}0")] {
             assert!(!ours.proves("Who is it?", other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_signature_of_ours_is_known_in_base64_as_well() {
+        use base64::Engine as _;
+        let seal = Seal::new([7; 16]);
+        for signature in [seal.sign("a"), seal.sign_remark("a")] {
+            let encoded = base64::prelude::BASE64_STANDARD.encode(&signature);
+            for spelled in [&signature, &encoded] {
+                assert_eq!(Seal::own(spelled).as_deref(), Some(&*signature));
+                assert!(Seal::may_stand_in(spelled.as_bytes()));
+            }
+        }
+        for other in ["", "EqQBCgIYAhIM", "aXNvZ2xvc3M6e30=", "aXNvZ2xvc3Mt!!"] {
+            assert_eq!(Seal::own(other), None, "{other}");
         }
     }
 

@@ -284,7 +284,7 @@ pub struct Vendors {
 }
 
 /// The route that clients have under a prefix of their vendor's, which their SDKs put behind any base URL: Groq's, and
-/// Azure's newer API (`/openai/v1`), Azure's older one (`/openai/deployments/NAME`), Google's for clients of OpenAI (`/v1beta/openai`).
+/// Azure's newer API (`/openai/v1`), Azure's older one (`/openai/deployments/NAME`, `/openai`), Google's for clients of OpenAI (`/v1beta/openai`).
 #[must_use]
 pub fn without_vendor(path: &str) -> Option<Vendors> {
     let of_deployment = || {
@@ -295,10 +295,15 @@ pub fn without_vendor(path: &str) -> Option<Vendors> {
     let below = ["/openai/v1", "/v1beta/openai"]
         .iter()
         .find_map(|prefix| path.strip_prefix(prefix));
-    let (deployment, below) = below.map(|below| (None, below)).or_else(of_deployment)?;
+    let below = below.map(|below| (None, below)).or_else(of_deployment);
+    // What is of no deployment: Azure's older API has responses and models so.
+    let (deployment, below) = below.or_else(|| Some((None, path.strip_prefix("/openai")?)))?;
     let path = format!("/v1{below}");
-    let is_route =
-        plain_client(&path).is_some() || path == "/v1/models" || path == "/v1/embeddings";
+    let is_route = plain_client(&path).is_some()
+        || kept(&path).is_some()
+        || path == "/v1/models"
+        || path.starts_with("/v1/models/")
+        || path == "/v1/embeddings";
     is_route.then_some(Vendors { path, deployment })
 }
 

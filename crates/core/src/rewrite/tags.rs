@@ -256,14 +256,20 @@ impl Writer<'_> {
     }
 
     /// Where the server itself forces a call: the tools' schemas in the form of which it enforces
-    /// the most. Under `auto` they stay, since there they are first of all what the model is told.
+    /// the most. Under `auto` they stay, since there they are first of all what the model is told; so they do where the server holds
+    /// strict tools alone, since an object that was closed for it would have the model leave out what may stand there.
     pub(super) fn lower_tools(&mut self) {
         let contract = self.contract;
+        let profile = &self.rule.schema;
+        let holds_strict_alone = profile.strict_tools && profile.describes;
         let mut changed = Vec::new();
         for tool in &contract.tools {
-            let ToolInput::Schema { schema, .. } = &tool.input else {
+            let ToolInput::Schema { schema, strict } = &tool.input else {
                 continue;
             };
+            if holds_strict_alone && !strict {
+                continue;
+            }
             let lowered = self.lower_arguments(tool, schema);
             if lowered != *schema {
                 changed.push((tool.name.as_str(), lowered));

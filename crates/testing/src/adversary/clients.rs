@@ -4,6 +4,7 @@
 pub mod ask;
 mod completions;
 mod gemini;
+mod interactions;
 mod messages;
 mod ollama;
 mod responses;
@@ -25,18 +26,21 @@ pub enum Dialect {
     Gemini,
     /// Gemini's, streamed as one JSON list.
     GeminiList,
+    /// Google's newer one.
+    Interactions,
     OllamaChat,
     OllamaGenerate,
 }
 
 impl Dialect {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Chat,
         Self::Completions,
         Self::Responses,
         Self::Messages,
         Self::Gemini,
         Self::GeminiList,
+        Self::Interactions,
         Self::OllamaChat,
         Self::OllamaGenerate,
     ];
@@ -49,6 +53,7 @@ impl Dialect {
             Self::Messages => "messages",
             Self::Gemini => "gemini",
             Self::GeminiList => "gemini list",
+            Self::Interactions => "interactions",
             Self::OllamaChat => "ollama chat",
             Self::OllamaGenerate => "ollama generate",
         }
@@ -64,6 +69,7 @@ impl Dialect {
             (Self::Gemini | Self::GeminiList, false) => "/v1beta/models/m:generateContent",
             (Self::Gemini, true) => "/v1beta/models/m:streamGenerateContent?alt=sse",
             (Self::GeminiList, true) => "/v1beta/models/m:streamGenerateContent",
+            (Self::Interactions, _) => "/v1beta/interactions",
             (Self::OllamaChat, _) => "/api/chat",
             (Self::OllamaGenerate, _) => "/api/generate",
         }
@@ -155,6 +161,10 @@ impl Dialect {
                 _ => Err(fault("framing", "the stream is no JSON list")),
             },
             Self::Completions => completions::events(text),
+            Self::Interactions => {
+                let rest = text.strip_suffix("event: done\ndata: [DONE]\n\n");
+                server_sent(rest.ok_or_else(|| fault("framing", "the stream has no end"))?)
+            }
             _ => server_sent(text),
         }
     }
@@ -166,6 +176,7 @@ impl Dialect {
                 event.get("type").and_then(J::str),
                 Some("error" | "response.failed")
             )
+            || event.get("event_type").and_then(J::str) == Some("error")
     }
 
     fn views(self, events: &[Event], stream: bool) -> Vec<Folded> {
@@ -177,6 +188,8 @@ impl Dialect {
             Self::Messages if stream => vec![messages::streamed(events)],
             Self::Messages => vec![messages::whole(&events[0].1)],
             Self::Gemini | Self::GeminiList => vec![gemini::fold(events)],
+            Self::Interactions if stream => vec![interactions::streamed(events)],
+            Self::Interactions => vec![interactions::whole(&events[0].1)],
             Self::OllamaChat | Self::OllamaGenerate => vec![ollama::fold(self, events)],
         }
     }

@@ -76,7 +76,7 @@ impl Client for Messages {
     /// stands for what is said elsewhere in the request.
     fn is_plain(&self, conversation: &[u8]) -> bool {
         let has = |mark: &str| memchr::memmem::find(conversation, mark.as_bytes()).is_some();
-        !has(Seal::mark()) && !has(blocks::REFERENCE) && !has_odd(conversation)
+        !Seal::may_stand_in(conversation) && !has(blocks::REFERENCE) && !has_odd(conversation)
     }
 
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {

@@ -24,6 +24,8 @@ const PATH: &str = "/v1/messages";
 
 /// Where the client states no limit: what every model takes.
 const MAX_TOKENS: u64 = 4096;
+/// The least budget of thoughts that is taken.
+const LEAST_BUDGET: u64 = 1024;
 
 /// Fields of this wire's own.
 const OWN: [&str; 10] = [
@@ -118,16 +120,23 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
 }
 
 fn limit(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
-    if let Some(limit) = ask.max_tokens() {
-        body.set("max_tokens", limit);
-        return Ok(());
-    }
-    let thinking: Option<Value> = ask.take("thinking", "an object")?;
+    let mut thinking: Option<Value> = ask.take("thinking", "an object")?;
     let budget = thinking
         .as_ref()
         .and_then(|it| it["budget_tokens"].as_u64());
+    let stated = ask.max_tokens();
+    let most = stated.as_ref().and_then(|it| it.get().parse().ok());
+    if let (Some(budget), Some(most)) = (budget, most)
+        && budget >= most
+    {
+        thinking = within(ask, thinking.unwrap_or_default(), most);
+    }
     if let Some(thinking) = &thinking {
         body.set("thinking", raw(thinking));
+    }
+    if let Some(limit) = stated {
+        body.set("max_tokens", limit);
+        return Ok(());
     }
     let limit = MAX_TOKENS.saturating_add(budget.unwrap_or_default());
     let reason = format!(
@@ -137,6 +146,23 @@ fn limit(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     ask.lose("/max_tokens", &reason, EnforcedBy::Nobody);
     body.set("max_tokens", raw(&limit));
     Ok(())
+}
+
+/// Thoughts that leave the answer half of the tokens: "`max_tokens` must be greater than `thinking.budget_tokens`". None where there
+/// are too few for any.
+fn within(ask: &mut Ask<'_>, mut thinking: Value, most: u64) -> Option<Value> {
+    let budget = (most / 2).max(LEAST_BUDGET);
+    let fits = budget < most;
+    let told = match fits {
+        true => {
+            format!("a budget of {budget} tokens is told, so that some are left for the answer")
+        }
+        false => "they leave no room for any, and none are asked for".to_owned(),
+    };
+    let reason = format!("thoughts count among these tokens: {told}");
+    ask.lose("/max_tokens", &reason, EnforcedBy::Nobody);
+    thinking["budget_tokens"] = json!(budget);
+    fits.then_some(thinking)
 }
 
 fn conversation(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {

@@ -21,6 +21,7 @@ pub fn asks(dialect: Dialect, demand: &Demand) -> Option<Demand> {
         Dialect::Responses => responses(&demand.fields)?,
         Dialect::Messages => messages(&demand.fields)?,
         Dialect::Gemini | Dialect::GeminiList => gemini(demand)?,
+        Dialect::Interactions => interactions(demand)?,
         Dialect::OllamaChat | Dialect::OllamaGenerate => ollama(dialect, demand)?,
     };
     // These have no word for one call at most, but where one tool alone may be called.
@@ -30,7 +31,7 @@ pub fn asks(dialect: Dialect, demand: &Demand) -> Option<Demand> {
         .is_some_and(Value::is_object);
     if matches!(
         dialect,
-        Dialect::Gemini | Dialect::GeminiList | Dialect::OllamaChat
+        Dialect::Gemini | Dialect::GeminiList | Dialect::Interactions | Dialect::OllamaChat
     ) {
         said.one_call = is_named && demand.tools.len() == 1;
     }
@@ -48,6 +49,7 @@ pub fn base(dialect: Dialect) -> Value {
         Dialect::Gemini | Dialect::GeminiList => {
             json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]})
         }
+        Dialect::Interactions => json!({"model": "m", "input": "hi"}),
         Dialect::OllamaChat => json!({"model": "m", "messages": messages, "stream": false}),
         Dialect::OllamaGenerate => json!({"model": "m", "prompt": "hi", "stream": false}),
     }
@@ -206,6 +208,41 @@ fn gemini(demand: &Demand) -> Option<Map<String, Value>> {
             "response_format" => {
                 let config = json!({"responseMimeType": "application/json", "responseJsonSchema": schema(value)?});
                 out.insert("generationConfig".to_owned(), config);
+            }
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+fn interactions(demand: &Demand) -> Option<Map<String, Value>> {
+    let mut out = Map::new();
+    for (name, value) in &demand.fields {
+        match name.as_str() {
+            "tools" => {
+                let tool = |tool: &Value| {
+                    let (name, schema) = function(tool)?;
+                    Some(json!({"type": "function", "name": name, "parameters": schema}))
+                };
+                let tools: Option<Vec<Value>> = value.as_array()?.iter().map(tool).collect();
+                out.insert("tools".to_owned(), json!(tools?));
+            }
+            "tool_choice" => {
+                let choice = match value.as_str() {
+                    Some("required") => json!("any"),
+                    Some(word) => json!(word),
+                    None => {
+                        let names: Vec<&str> = demand.tools.iter().map(|tool| tool.name).collect();
+                        json!({"allowed_tools": {"mode": "any", "tools": names}})
+                    }
+                };
+                let config = json!({"tool_choice": choice});
+                out.insert("generation_config".to_owned(), config);
+            }
+            "parallel_tool_calls" => {}
+            "response_format" => {
+                let format = json!({"type": "text", "mime_type": "application/json", "schema": schema(value)?});
+                out.insert("response_format".to_owned(), format);
             }
             _ => return None,
         }

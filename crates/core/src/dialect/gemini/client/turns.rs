@@ -73,6 +73,9 @@ impl Reader {
     /// Google's documentation has an object there; a text means one.
     fn instruction(&mut self, value: &RawValue, at: &Origin) -> Result<(), Error> {
         if let Ok(text) = serde_json::from_str::<String>(value.get()) {
+            if text.is_empty() {
+                return Ok(());
+            }
             self.turn(Role::System, at).parts.push(text_part(text));
             return Ok(());
         }

@@ -7,10 +7,9 @@ use crate::ir::{
     Call, CallInput, Claimed, Failed, Fields, Origin, Part, Role, Seal, Sealed, Stated, Turn,
     raw_string,
 };
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// Reads the conversation.
 ///
@@ -19,7 +18,8 @@ use serde_json::value::RawValue;
 pub(super) fn read(fields: &Fields) -> Result<Vec<Turn>, Error> {
     let mut reader = Reader::default();
     let at = Origin::new("system_instruction");
-    if let Some(text) = field::<String>(fields, &at.0, "a text")? {
+    let instruction = field::<String>(fields, &at.0, "a text")?;
+    if let Some(text) = instruction.filter(|text| !text.is_empty()) {
         reader.turn(Role::System, &at).parts.push(text_part(text));
     }
     let at = Origin::new("input");
@@ -64,6 +64,8 @@ struct Reader {
     turns: Vec<Turn>,
     /// Where the step stands that the last turn is of.
     of: Option<Origin>,
+    /// The ids of the calls that no result has answered.
+    open: Vec<String>,
 }
 
 impl Reader {
@@ -227,9 +229,7 @@ impl Reader {
             }
         }
         let blocks = sealed::read(&signature);
-        let ours = BASE64_STANDARD.decode(&signature).ok();
-        let ours = ours.and_then(|bytes| String::from_utf8(bytes).ok());
-        let ours = ours.filter(|text| text.starts_with(Seal::mark()));
+        let ours = Seal::own(&signature).map(Cow::into_owned);
         let signature_at = at.member("signature");
         if !blocks.is_empty() {
             // The thoughts are in them.
@@ -271,19 +271,27 @@ impl Reader {
         let index = self.turns.len();
         let turn = self.current(Role::Assistant, at);
         let place = turn.calls.len();
+        let id = id.unwrap_or_else(|| format!("call_{index}_{place}"));
         turn.calls.push(Call {
             origin: at.clone(),
-            id: Some(id.unwrap_or_else(|| format!("call_{index}_{place}"))),
+            id: Some(id.clone()),
             name,
             input,
             signature: signature.filter(|text| !text.is_empty()),
         });
+        self.open.push(id);
         Ok(())
     }
 
     /// A result is a text, contents, or an object.
     fn result(&mut self, mut step: Fields, at: Origin) -> Result<(), Error> {
         let id: String = need(&mut step, "call_id", &at, "the call's id")?;
+        let Some(place) = self.open.iter().position(|open| *open == id) else {
+            let at = at.member("call_id");
+            let message = format!("`{at}` answers no call before it");
+            return Err(invalid(message, at.0));
+        };
+        self.open.remove(place);
         let tool: Option<String> = member(&mut step, "name", &at, "the function's name")?;
         let failed = member::<bool>(&mut step, "is_error", &at, "true or false")?;
         step.remove("signature");

@@ -74,6 +74,8 @@ pub(super) struct EventWriter {
     usage: Option<Usage>,
     steps: Vec<Step>,
     finish: Option<FinishReason>,
+    /// Signatures of the text that is open.
+    late: Vec<String>,
     has_begun: bool,
     /// Unix seconds, as far as that is known.
     now: Option<u64>,
@@ -87,6 +89,7 @@ impl EventWriter {
             usage: None,
             steps: Vec::new(),
             finish: None,
+            late: Vec::new(),
             has_begun: false,
             now: None,
         }
@@ -181,6 +184,7 @@ impl EventWriter {
                 Delta::CallStart { call, id, name, .. } => {
                     // Calls come one after the other.
                     self.close(out);
+                    self.seal_late(out);
                     self.open(
                         Body::Call {
                             call: *call,
@@ -192,7 +196,11 @@ impl EventWriter {
                     );
                 }
                 Delta::CallInput { call, text, .. } => self.input(*call, text, out),
-                Delta::Finish(reason) => self.finish = Some(reason.clone()),
+                Delta::Finish(reason) => {
+                    self.finish = Some(reason.clone());
+                    self.close(out);
+                    self.seal_late(out);
+                }
             }
         }
     }
@@ -295,6 +303,11 @@ impl EventWriter {
         if !blocks.is_empty() {
             signed.push(sealed::write(&blocks));
         }
+        let is_text = |body: &Body| matches!(body, Body::Text(_));
+        if self.last(is_text).is_some() {
+            // Gemini signs pieces of a text, which goes on.
+            self.late.append(&mut signed);
+        }
         for text in signed {
             let is_thought = |body: &Body| {
                 matches!(
@@ -315,6 +328,14 @@ impl EventWriter {
                 *signature = Some(text);
             }
         }
+    }
+
+    /// Tells the signatures of a text that is over.
+    fn seal_late(&mut self, out: &mut Vec<u8>) {
+        for text in std::mem::take(&mut self.late) {
+            self.seal(&[Sealed::Signature(text)], out);
+        }
+        self.close(out);
     }
 
     fn input(&mut self, of: u32, more: &str, out: &mut Vec<u8>) {

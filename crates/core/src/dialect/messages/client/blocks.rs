@@ -8,6 +8,7 @@ use crate::ir::{
     raw_string,
 };
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// The kind of a block that stands for a tool's definition.
 pub(super) const REFERENCE: &str = "tool_reference";
@@ -183,14 +184,15 @@ impl<'t> Blocks<'t> {
         let thought: String = need(&mut block.fields, "thinking", origin, "a string")?;
         let signature: Option<String> = member(&mut block.fields, "signature", origin, "a string")?;
         let signature = signature.unwrap_or_default();
-        if signature.is_empty() || signature.starts_with(Seal::mark()) {
+        let own = Seal::own(&signature).map(Cow::into_owned);
+        if signature.is_empty() || own.is_some() {
             let origin = origin.clone();
             self.claimed.push(Claimed {
                 stated: Stated {
                     origin,
                     text: thought,
                 },
-                signature,
+                signature: own.unwrap_or_default(),
             });
         } else {
             let sealed = Sealed::Thinking(block.raw.clone());

@@ -41,7 +41,8 @@ struct Turns {
 impl Turns {
     fn system(&mut self, fields: &Fields) -> Result<(), Error> {
         let origin = Origin::new("system");
-        if fields.raw("system").is_none_or(|raw| raw == "null") {
+        // llama-index sends an empty one where there is none.
+        if matches!(fields.raw("system"), None | Some("null" | "\"\"")) {
             return Ok(());
         }
         let said = Blocks::of(blocks::list(fields, "system", &origin)?, "")?;

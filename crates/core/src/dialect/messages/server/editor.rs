@@ -26,7 +26,7 @@ impl Editor for MessagesEditor {
             let raw = fields.raw("messages").filter(|raw| is_in(raw));
             raw.map(str::to_owned)
         };
-        let signed = messages(fields, &|raw| raw.contains(Seal::mark()));
+        let signed = messages(fields, &|raw| Seal::may_stand_in(raw.as_bytes()));
         let thoughtless = signed.and_then(|raw| thoughtless(&raw));
         let mut changed = thoughtless.is_some();
         if let Some(thoughtless) = thoughtless {
@@ -48,7 +48,7 @@ impl Editor for MessagesEditor {
 
     fn foreign_thought(&self, fields: &Fields) -> Option<String> {
         let messages = fields.raw("messages");
-        messages.filter(|raw| raw.contains(Seal::mark()))?;
+        messages.filter(|raw| Seal::may_stand_in(raw.as_bytes()))?;
         let messages = items(fields, "messages")?.into_iter().enumerate();
         let mut found = messages.filter_map(|(at, message)| {
             let message: Fields = serde_json::from_str(message.get()).ok()?;
@@ -169,7 +169,7 @@ fn edited(known: &Tool, tool: &Tool, item: &RawValue) -> Option<Box<RawValue>> {
 fn thoughtless(messages: &str) -> Option<Box<RawValue>> {
     let mut messages: Vec<Box<RawValue>> = serde_json::from_str(messages).ok()?;
     for message in &mut messages {
-        if !message.get().contains(Seal::mark()) {
+        if !Seal::may_stand_in(message.get().as_bytes()) {
             continue;
         }
         let mut fields: Fields = serde_json::from_str(message.get()).ok()?;
@@ -245,7 +245,8 @@ fn apart(block: &RawValue) -> Vec<Box<RawValue>> {
 /// What the server said on the way to an answer, as it said it.
 fn remark(block: &RawValue) -> Option<Box<RawValue>> {
     let block: Value = serde_json::from_str(block.get()).ok()?;
-    let is_remark = block["signature"].as_str().is_some_and(Seal::is_remark);
+    let signature = block["signature"].as_str().and_then(Seal::own);
+    let is_remark = signature.is_some_and(|own| Seal::is_remark(&own));
     let text = block["thinking"].as_str().filter(|_| is_remark)?;
     (!text.trim().is_empty()).then(|| raw(&json!({"type": "text", "text": text})))
 }
@@ -254,5 +255,5 @@ fn remark(block: &RawValue) -> Option<Box<RawValue>> {
 pub(super) fn is_ours(block: &RawValue) -> bool {
     let block: Value = serde_json::from_str(block.get()).unwrap_or_default();
     let signature = block["signature"].as_str().unwrap_or_default();
-    block["type"] == "thinking" && signature.starts_with(Seal::mark())
+    block["type"] == "thinking" && Seal::own(signature).is_some()
 }

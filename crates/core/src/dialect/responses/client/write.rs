@@ -75,6 +75,8 @@ pub(super) struct EventWriter {
     keeps_thoughts: bool,
     /// What was said behind a call that is not over.
     waiting: Vec<Said>,
+    /// Signatures of the text that is open.
+    late: Vec<Sealed>,
     /// Unix seconds, as far as that is known.
     now: Option<u64>,
     /// The number of the next event.
@@ -110,6 +112,7 @@ impl EventWriter {
             later: Later::default(),
             next_id: None,
             waiting: Vec::new(),
+            late: Vec::new(),
             now: None,
             next: 0,
         }
@@ -197,7 +200,7 @@ impl EventWriter {
         self.logprobs.extend(choice.logprobs.iter().cloned());
         self.think(&choice.reasoning, teller);
         if !choice.sealed.is_empty() && !self.waits(|| Said::Sealed(choice.sealed.clone())) {
-            self.seal(&choice.sealed, teller);
+            self.seal_behind(&choice.sealed, teller);
         }
         for delta in &choice.deltas {
             match delta {
@@ -212,6 +215,7 @@ impl EventWriter {
                 } => {
                     self.forget_begun(teller);
                     self.say_waiting(teller);
+                    self.seal_late(teller);
                     let call = Call::new(*call, id.clone(), name, *kind, &self.names);
                     self.open(Body::Call(call), teller);
                 }
@@ -426,6 +430,28 @@ impl EventWriter {
         }
     }
 
+    /// The same, but for signatures of a text that may go on: Gemini signs pieces of one, and two messages would be two answers.
+    fn seal_behind(&mut self, sealed: &[Sealed], teller: &mut Teller<'_>) {
+        let is_text = |(_, item): (usize, &Item)| matches!(item.body, Body::Message(_));
+        if !self.last().is_some_and(is_text) {
+            return self.seal(sealed, teller);
+        }
+        let is_signature = |sealed: &Sealed| matches!(sealed, Sealed::Signature(_));
+        let (late, now): (Vec<_>, Vec<_>) = sealed.iter().cloned().partition(is_signature);
+        self.late.extend(late);
+        if !now.is_empty() {
+            self.seal(&now, teller);
+        }
+    }
+
+    /// Tells the signatures of a text that is over.
+    fn seal_late(&mut self, teller: &mut Teller<'_>) {
+        let late = mem::take(&mut self.late);
+        if !late.is_empty() {
+            self.seal(&late, teller);
+        }
+    }
+
     fn seal(&mut self, sealed: &[Sealed], teller: &mut Teller<'_>) {
         let place = self.thoughts(teller);
         if let Body::Reasoning { sealed: known, .. } = &mut self.items[place].body {
@@ -454,6 +480,7 @@ impl EventWriter {
     fn close(&mut self, teller: &mut Teller<'_>) {
         self.forget_begun(teller);
         self.say_waiting(teller);
+        self.seal_late(teller);
         let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
         if is_cut {
             self.leave_out_halves();
