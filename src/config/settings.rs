@@ -185,7 +185,7 @@ settings! {
         "From SIGTERM or SIGINT to the end of the last stream",
         |c, text, _| put(&mut c.timeouts.drain, duration(text));
     "responses.store", "ISOGLOSS_RESPONSES_STORE", Some("responses-store"), "WHERE" = "auto",
-        "Keeps the replies of `/v1/responses` for `previous_response_id` and `GET`: `memory`, or an SQLite file, which is made where it is missing; `auto` for at most 32 MiB of memory where no server keeps them itself, `none` for nowhere",
+        "Keeps the replies of `/v1/responses` and `/v1beta/interactions` for requests that go on from them, and for `GET`: `memory`, or an SQLite file, which is made where it is missing; `auto` for at most 32 MiB of memory where no server keeps them itself, `none` for nowhere",
         |c, text, base| put(&mut c.responses.store, store(text, base));
     "responses.entries", "ISOGLOSS_RESPONSES_ENTRIES", None, "COUNT" = "100000",
         "Replies that are kept; the longest unused go first",

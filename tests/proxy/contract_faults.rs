@@ -640,7 +640,10 @@ async fn an_untouched_stream_that_breaks_off_in_an_event_too_long_to_hold_ends_w
     for (rest, is_cut) in [("", true), ("\"}}]}\n\ndata: [DONE]\n\n", false)] {
         let (begun, rest_of_it) = (long.clone(), chunk(rest));
         let upstream = Scripted::start(move |_got| {
-            let mut steps = vec![head(EVENTS), chunk(&role()), chunk(&begun)];
+            // Each comes by itself.
+            let pause = Step::Wait(Duration::from_millis(100));
+            let mut steps = vec![head(EVENTS), chunk(&role()), pause.clone()];
+            steps.extend([chunk(&begun), pause]);
             steps.extend((!is_cut).then(|| rest_of_it.clone()));
             steps.push(end());
             steps

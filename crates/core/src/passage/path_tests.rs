@@ -98,8 +98,8 @@ fn a_route_under_a_vendors_prefix_has_its_plain_path() {
             Some("org/m"),
         ),
     ] {
-        let found = without_vendor(path).unwrap();
-        assert_eq!(found.deployment.as_deref(), model, "{path}");
+        let found = without_vendor(path).map(|found| found.deployment);
+        assert_eq!(found, Some(model.map(str::to_owned)), "{path}");
     }
 }
 
