@@ -304,7 +304,7 @@ fn choice_of_tools(demand: &Demand, choice: &Choice) -> Vec<Fault> {
     // These may call the one tool several times at once; what is asked for in their name is one call.
     let may_repeat = matches!(
         demand.client,
-        Dialect::Gemini | Dialect::GeminiList | Dialect::OllamaChat
+        Dialect::Gemini | Dialect::GeminiList | Dialect::Interactions | Dialect::OllamaChat
     );
     if demand.one_call && !may_repeat && choice.calls.len() > 1 {
         faults.push(fault("call count", "more than one call"));

@@ -133,13 +133,15 @@ pub(super) fn whole(body: &[u8], sink: &mut Sink<'_>) -> Option<bool> {
     }
     let own: Fields = serde_json::from_slice(body).ok()?;
     let message: MessageWire = serde_json::from_slice(body).ok()?;
-    let is_whole = message.is_own() && message.stop_reason.is_some();
+    let mut is_whole = message.is_own() && message.stop_reason.is_some();
     sink.id(message.id);
     sink.model(message.model);
     sink.choice(0, false);
     let mut calls = 0;
     for raw_block in message.content? {
         let block: BlockWire = serde_json::from_str(raw_block.get()).ok()?;
+        // What a tool is called with is an object to every client.
+        is_whole &= (block.input.as_ref()).is_none_or(|input| input.get().starts_with('{'));
         self::block(block, &raw_block, &mut calls, sink)?;
     }
     sink.usage(message.usage.map(UsageWire::to_usage));
@@ -249,12 +251,16 @@ impl Stream {
                 self.usage.update(message.usage.unwrap_or_default());
             }
             "content_block_start" => {
+                // Who leaves out zeros means the first one; not all clients know that.
+                is_whole = event.index.is_some();
                 self.start(event.index.unwrap_or_default(), &event.content_block?, sink)?;
             }
             "content_block_delta" => {
+                is_whole = event.index.is_some();
                 self.delta(event.index.unwrap_or_default(), event.delta?, sink)?;
             }
             "content_block_stop" => {
+                is_whole = event.index.is_some();
                 let index = event.index.unwrap_or_default();
                 // Clients end whichever block they have.
                 self.open.as_ref().filter(|open| open.0 == index)?;
