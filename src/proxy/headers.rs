@@ -69,16 +69,18 @@ pub(super) fn rename_key(
         return;
     };
     let stated = headers.remove(header);
-    let stated = stated.as_ref().and_then(|value| value.to_str().ok());
+    let stated = stated.as_ref().map(HeaderValue::as_bytes);
     let pairs = query.unwrap_or_default().split('&');
     let mut pairs = pairs.filter_map(|pair| pair.split_once('='));
-    let in_query = pairs.find_map(|(name, value)| (Some(name) == member).then_some(value));
+    let in_query =
+        pairs.find_map(|(name, value)| (Some(name) == member).then_some(value.as_bytes()));
     // An operator's own scheme, or a token of Google's, is not replaced.
     if headers.contains_key(AUTHORIZATION) {
         return;
     }
-    let bearer = stated.or(in_query).map(|key| format!("Bearer {key}"));
-    let value = bearer.and_then(|bearer| HeaderValue::try_from(bearer).ok());
+    // Whatever its bytes are: two keys must not be one.
+    let bearer = stated.or(in_query).map(|key| [b"Bearer ", key].concat());
+    let value = bearer.and_then(|bearer| HeaderValue::from_bytes(&bearer).ok());
     if let Some(mut value) = value {
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);

@@ -128,6 +128,9 @@ pub(super) async fn follow(
     let most = app.config.limits.body_bytes;
     let mut known = Known::default();
     if let Some(id) = &asks.previous {
+        if !keeper.may_be(id) {
+            return Err(keeper.unknown(id, Some(keeper.previous())));
+        }
         let before = store.chain(owner, id, most).await;
         let before = before.map_err(|error| failed(app, keeper, error))?;
         let param = Some(keeper.previous());
@@ -211,6 +214,9 @@ pub(super) async fn answer<B>(
     let query: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
         .into_owned()
         .collect();
+    if !keeper.may_be(id) {
+        return Err(keeper.unknown(id, None));
+    }
     let kept = store.find(owner, id).await;
     let kept = kept.map_err(|error| failed(app, keeper, error))?;
     let kept = kept.ok_or_else(|| keeper.unknown(id, None))?;

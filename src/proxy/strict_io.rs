@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 /// What no head may hold: given to hyper in place of the byte that is wrong.
 const REFUSED: u8 = 0;
@@ -22,8 +22,9 @@ const REFUSED: u8 = 0;
 /// Of a head that came in pieces hyper looks at nothing before it sees its end.
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
-/// How long what is left of a body is read that nobody wants any more.
+/// How long what is left of a body is read that nobody wants any more, and how long that may say nothing.
 const LINGER: Duration = Duration::from_secs(30);
+const LINGER_PAUSE: Duration = Duration::from_secs(3);
 const LINGER_BYTES: usize = 16 << 10;
 
 /// A connection whose requests are looked at before hyper reads them.
@@ -35,7 +36,14 @@ pub(super) struct StrictIo<S> {
     instead: Option<&'static [u8]>,
     switched: Switched,
     /// Set once nothing more is written, while a body is still coming.
-    lingering: Option<Pin<Box<Sleep>>>,
+    lingering: Option<Lingering>,
+}
+
+/// Until when the rest of a body is waited for.
+#[derive(Debug)]
+struct Lingering {
+    pause: Pin<Box<Sleep>>,
+    end: Instant,
 }
 
 /// Whether a connection left HTTP for another protocol.
@@ -118,8 +126,8 @@ impl<S: AsyncRead + Unpin> StrictIo<S> {
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut room = [0; LINGER_BYTES];
         while self.framing.is_within_body() {
-            let over = self.lingering.as_mut();
-            if over.is_none_or(|over| over.as_mut().poll(cx).is_ready()) {
+            let lingering = self.lingering.as_mut();
+            if lingering.is_none_or(|it| it.pause.as_mut().poll(cx).is_ready()) {
                 break;
             }
             let mut buffer = ReadBuf::new(&mut room);
@@ -127,6 +135,10 @@ impl<S: AsyncRead + Unpin> StrictIo<S> {
             let is_over = read.is_err() || buffer.filled().is_empty();
             if is_over || self.framing.judge(buffer.filled()).is_some() {
                 break;
+            }
+            if let Some(Lingering { pause, end }) = &mut self.lingering {
+                let until = Instant::now() + LINGER_PAUSE;
+                pause.as_mut().reset(until.min(*end));
             }
         }
         Poll::Ready(())
@@ -219,7 +231,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for StrictIo<S> {
             if self.switched.is_so() || !self.framing.is_within_body() {
                 return Poll::Ready(Ok(()));
             }
-            self.lingering = Some(Box::pin(tokio::time::sleep(LINGER)));
+            self.lingering = Some(Lingering {
+                pause: Box::pin(tokio::time::sleep(LINGER_PAUSE)),
+                end: Instant::now() + LINGER,
+            });
         }
         self.poll_rest(cx).map(Ok)
     }

@@ -621,5 +621,18 @@ fn a_text_that_is_signed_in_its_middle_is_one_message() {
         // It comes back with the conversation.
         let is_kept = told.contains("c2lnbg==") || told.contains("encrypted_content");
         assert!(is_kept, "{told}");
+        if path != PATH {
+            continue;
+        }
+        let last = told.lines().filter_map(|line| line.strip_prefix("data: "));
+        let last: Value = serde_json::from_str(last.last().unwrap()).unwrap();
+        let mut input = vec![json!({"role": "user", "content": "hi"})];
+        input.extend(last["response"]["output"].as_array().unwrap().clone());
+        input.push(json!({"role": "user", "content": "and?"}));
+        let next = json!({"model": "m", "input": input});
+        let sent = planned(&next, "gemini").unwrap();
+        let sent = String::from_utf8(sent.sent().unwrap().to_vec()).unwrap();
+        assert!(sent.contains("\"thoughtSignature\":\"c2lnbg==\""), "{sent}");
+        assert_eq!(sent.matches("\"role\":\"model\"").count(), 1, "{sent}");
     }
 }

@@ -95,13 +95,13 @@ impl Ending {
         if self == Self::Marked || events.trim_ascii_end().ends_with(client.end_mark()) {
             return Self::Marked;
         }
-        if matches!(self, Self::Said | Self::Unread) {
+        if self == Self::Said {
             return self;
         }
         match client.last_words(events) {
             Some(LastWords::Answer) => Self::Said,
             Some(LastWords::End | LastWords::Error) => Self::Marked,
-            None => Self::Open,
+            None => self,
         }
     }
 }

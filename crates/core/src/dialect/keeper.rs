@@ -11,6 +11,9 @@ pub trait Keeper: fmt::Debug + Send + Sync {
     /// The field in which a request names the reply that it goes on from.
     fn previous(&self) -> &'static str;
 
+    /// Whether it may be the id of a reply of this dialect: another one's is not what its clients go on from.
+    fn may_be(&self, id: &str) -> bool;
+
     /// What a request asks of the store, as far as it can be read: what is wrong with its other fields is found later.
     ///
     /// # Errors

@@ -13,6 +13,9 @@ use crate::error::Error;
 use crate::ir::{Loss, Place, Reply, Request, Turn};
 use serde_json::json;
 
+/// What the ids of interactions begin with.
+pub(in crate::dialect) const PREFIX: &str = "v1_";
+
 /// Interactions, as their clients speak them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interactions {

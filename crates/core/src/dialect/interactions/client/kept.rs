@@ -3,7 +3,7 @@
 //! As Google's servers do: an interaction is kept unless `store` is false; the model is told the steps of the earlier ones, but
 //! neither their instructions nor their tools.
 
-use super::Interactions;
+use super::{Interactions, PREFIX};
 use crate::dialect::client::{Client, invalid};
 use crate::dialect::keeper::{Asks, Continued, Keeper, Kept, Known};
 use crate::error::{Error, Kind};
@@ -27,11 +27,16 @@ impl Keeper for InteractionsKeeper {
         PREVIOUS
     }
 
+    fn may_be(&self, id: &str) -> bool {
+        id.starts_with(PREFIX)
+    }
+
     fn asks(&self, body: &[u8]) -> Result<Asks, Error> {
         let Ok(fields) = serde_json::from_slice::<Fields>(body) else {
             return Ok(Asks::default());
         };
-        let previous = fields.raw(PREVIOUS).filter(|raw| *raw != "null");
+        let previous = fields.raw(PREVIOUS);
+        let previous = previous.filter(|raw| !matches!(*raw, "null" | "\"\""));
         let previous = previous.map(serde_json::from_str).transpose();
         let message = "`previous_interaction_id` must be an interaction's id";
         Ok(Asks {

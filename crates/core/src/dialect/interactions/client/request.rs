@@ -172,7 +172,7 @@ fn refuse(face: Interactions, fields: &Fields) -> Result<(), Error> {
         return Err(invalid(message, "background"));
     }
     let previous = field::<String>(fields, "previous_interaction_id", "an interaction's id")?;
-    if previous.is_some() && face == Interactions::Alone {
+    if previous.is_some_and(|id| !id.is_empty()) && face == Interactions::Alone {
         let message = "`previous_interaction_id` names what is not stored here: send the conversation in `input`, or start \
                        isogloss with --responses-store memory, or the path of a file (responses.store)";
         return Err(invalid(message, "previous_interaction_id"));
@@ -197,8 +197,15 @@ fn only_googles(face: Interactions, fields: &Fields, idle: &[String]) -> Result<
         losses.push(lost(&Origin::new("labels"), "only Google counts by them"));
     }
     let kinds = field::<Vec<String>>(fields, "response_modalities", "a list of words")?;
-    for (index, kind) in kinds.unwrap_or_default().iter().enumerate() {
-        if !kind.eq_ignore_ascii_case("text") {
+    let kinds = kinds.unwrap_or_default();
+    let is_text = |kind: &String| kind.eq_ignore_ascii_case("text");
+    if !kinds.is_empty() && !kinds.iter().any(is_text) {
+        let message =
+            "`response_modalities` asks for no text, and text is all that is answered here";
+        return Err(invalid(message, "response_modalities"));
+    }
+    for (index, kind) in kinds.iter().enumerate() {
+        if !is_text(kind) {
             let at = Origin::new("response_modalities").item(index);
             losses.push(lost(&at, "text is all that is answered here"));
         }
@@ -325,6 +332,11 @@ fn media_type(at: &Origin, stated: Option<&str>) -> Result<Option<bool>, Error> 
     }
 }
 
+fn not_of_plain_text(at: &Origin, mime_at: &Origin) -> Error {
+    let message = format!("`{at}` is a schema of text/plain: set `{mime_at}` to application/json");
+    invalid(message, at.0.clone())
+}
+
 fn of_format(
     at: Origin,
     format: Value,
@@ -347,9 +359,18 @@ fn of_format(
     };
     if !is_text {
         // A schema that stands there by itself.
-        let is_plain = media_type(&Origin::new("response_mime_type"), mime)? == Some(false);
-        let constraint = Constraint::JsonSchema(Value::Object(format));
-        return Ok((!is_plain).then_some((at, constraint)));
+        let mime_at = Origin::new("response_mime_type");
+        if media_type(&mime_at, mime)? == Some(false) {
+            return Err(not_of_plain_text(&at, &mime_at));
+        }
+        return Ok(Some((at, Constraint::JsonSchema(Value::Object(format)))));
+    }
+    let is_known = |name: &&String| !["type", "mime_type", "schema"].contains(&name.as_str());
+    if let Some(name) = format.keys().find(is_known) {
+        let at = at.member(name);
+        let message =
+            format!("`{at}` is no part of a format: say it in `type`, `mime_type` and `schema`");
+        return Err(invalid(message, at.0));
     }
     let own = format.get("mime_type").and_then(Value::as_str);
     let mime_at = match own {
@@ -360,12 +381,7 @@ fn of_format(
     let schema = format.remove("schema").filter(|schema| !schema.is_null());
     match (is_json, schema) {
         (None | Some(false), None) => Ok(None),
-        (Some(false), Some(_)) => {
-            let at = at.member("schema");
-            let message =
-                format!("`{at}` is a schema of text/plain: set `{mime_at}` to application/json");
-            Err(invalid(message, at.0))
-        }
+        (Some(false), Some(_)) => Err(not_of_plain_text(&at.member("schema"), &mime_at)),
         (Some(true), None) => Ok(Some((at, Constraint::JsonSchema(json!({}))))),
         (_, Some(schema @ (Value::Object(_) | Value::Bool(_)))) => {
             Ok(Some((at.member("schema"), Constraint::JsonSchema(schema))))

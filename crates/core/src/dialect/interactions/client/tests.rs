@@ -117,6 +117,18 @@ fn a_format_is_a_schema_in_whichever_form_it_is_stated() {
             "response_mime_type",
         ),
         (
+            json!({"response_mime_type": "text/plain", "response_format": schema}),
+            "response_format",
+        ),
+        (
+            json!({"response_format": {"type": "text", "json_schema": schema}}),
+            "response_format.json_schema",
+        ),
+        (
+            json!({"response_modalities": ["image"]}),
+            "response_modalities",
+        ),
+        (
             json!({"response_format": {"type": "text", "schema": 7}}),
             "response_format.schema",
         ),
@@ -250,6 +262,10 @@ fn input_is_a_text_contents_or_steps() {
         (json!(7), "input"),
         (json!([{"text": "hi"}]), "input[0].type"),
         (
+            json!([{"role": "system", "content": "hi"}]),
+            "input[0].role",
+        ),
+        (
             json!([{"type": "function_result", "result": "1"}]),
             "input[0].call_id",
         ),
@@ -301,6 +317,7 @@ fn the_models_steps_in_a_row_are_one_turn() {
         (said.claimed.len(), said.sealed.len(), said.unknown.len()),
         (1, 1, 1)
     );
+    assert_eq!((&*said.origin.0, &*said.unknown[0]), ("input", "/3"));
     assert_eq!(turns[2].call_id.as_deref(), Some("c1"));
     assert_eq!(turns[2].text(), "21");
     assert_eq!(turns[3].text(), r#"{"a":[1]}"#);
@@ -321,7 +338,9 @@ fn terms() -> Terms {
         counts_first: false,
         keeps_bytes: false,
         seal: Seal::default(),
-        echo: None,
+        echo: Some(std::sync::Arc::new(
+            serde_json::from_str(r#"{"store": true}"#).unwrap(),
+        )),
     }
 }
 
@@ -426,6 +445,25 @@ fn how_a_reply_ended_is_its_status() {
     let [start, input] = call(r#"{"a":"#);
     let cut = whole(vec![start, input, Delta::Finish(FinishReason::Length)]);
     assert_eq!(cut["steps"].as_array().unwrap().len(), 1, "{cut}");
+    // Before its arguments nothing is told of a call, which clients would take for one without any.
+    let [start, _] = call("");
+    let mut writer = Interactions::Unkept.writer(Terms {
+        echo: None,
+        ..terms()
+    });
+    let mut out = Vec::new();
+    let event = |delta: Delta| crate::ir::Event::Delta { choice: 0, delta };
+    for delta in [start, Delta::Finish(FinishReason::Length)] {
+        writer.write(&mut vec![event(delta)], None, &mut out);
+    }
+    writer.end(None, &mut out);
+    let told = String::from_utf8(out).unwrap();
+    assert!(
+        !told.contains("function_call") && told.contains("\"incomplete\""),
+        "{told}"
+    );
+    // What is not kept has no id to go on from.
+    assert!(told.contains("\"id\":\"\""), "{told}");
 }
 
 /// What stands in each event, folded by its index as the SDK's users do.

@@ -97,7 +97,14 @@ impl Reader {
             (Some(kind), _) => kind.to_owned(),
             // A turn, as the API's first revision had it.
             (None, Some("model" | "assistant")) => "model_output".to_owned(),
-            (None, Some(_)) => "user_input".to_owned(),
+            (None, Some("user")) => "user_input".to_owned(),
+            (None, Some(_)) => {
+                let at = at.member("role");
+                let message = format!(
+                    "`{at}` must be user or model: instructions are in `system_instruction`"
+                );
+                return Err(invalid(message, at.0));
+            }
             (None, None) => {
                 let at = at.member("type");
                 let message =
@@ -190,7 +197,7 @@ impl Reader {
             // What Google ran, and came of it, is in what the model says.
             _ if kind.ends_with("_call") || kind.ends_with("_result") => {
                 let turn = self.current(Role::Assistant, &at);
-                turn.unknown.push(below(&turn.origin, &at));
+                unknown(turn, &at);
                 return Ok(());
             }
             _ => {
@@ -225,7 +232,7 @@ impl Reader {
             let at = summary_at.item(index);
             match member::<String>(&mut content, "text", &at, "a text")? {
                 Some(more) => text.push_str(&more),
-                None => turn.unknown.push(below(&turn.origin, &at)),
+                None => unknown(turn, &at),
             }
         }
         let blocks = sealed::read(&signature);
@@ -342,7 +349,7 @@ impl Reader {
             None => self.turn(role, at),
         };
         for (name, _) in rest {
-            turn.unknown.push(below(&turn.origin, &at.member(name)));
+            unknown(turn, &at.member(name));
         }
     }
 }
@@ -351,10 +358,20 @@ fn text_part(text: String) -> Part {
     Part::Text { text, cache: None }
 }
 
-/// A JSON Pointer to `at` below a turn.
-fn below(turn: &Origin, at: &Origin) -> String {
-    let (turn, at) = (turn.pointer(), at.pointer());
-    at.strip_prefix(&turn).unwrap_or(&at).to_owned()
+/// Notes what only Google knows, by its place below the turn. A turn of several steps stands where their list does.
+fn unknown(turn: &mut Turn, at: &Origin) {
+    let (mut origin, at) = (turn.origin.pointer(), at.pointer());
+    if !at.starts_with(&format!("{origin}/")) && at != origin {
+        let list = Origin::new("input");
+        let step = origin.strip_prefix(&list.pointer()).unwrap_or_default();
+        for known in &mut turn.unknown {
+            known.insert_str(0, step);
+        }
+        origin = list.pointer();
+        turn.origin = list;
+    }
+    let below = at.strip_prefix(&origin).unwrap_or(&at);
+    turn.unknown.push(below.to_owned());
 }
 
 fn need<T: serde::de::DeserializeOwned>(

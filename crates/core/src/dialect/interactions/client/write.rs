@@ -3,6 +3,7 @@
 //! What clients need was read in them (`google-genai` 3.6.1, `@ai-sdk/google` 4.0 of `ai` 7, `google-adk`): `event_type` in the data,
 //! an index for each step, `id` and `name` where a call begins, its arguments as pieces of a text, a signature on each thought.
 
+use super::PREFIX;
 use crate::dialect::client::{Terms, Writer, is_readable};
 use crate::dialect::gemini::sealed;
 use crate::dialect::server::Verbatim;
@@ -74,6 +75,8 @@ pub(super) struct EventWriter {
     usage: Option<Usage>,
     steps: Vec<Step>,
     finish: Option<FinishReason>,
+    /// A call of which nothing is told before its arguments: clients take one without any for whole.
+    begun: Option<Body>,
     /// Signatures of the text that is open.
     late: Vec<String>,
     has_begun: bool,
@@ -89,15 +92,24 @@ impl EventWriter {
             usage: None,
             steps: Vec::new(),
             finish: None,
+            begun: None,
             late: Vec::new(),
             has_begun: false,
             now: None,
         }
     }
 
+    /// The id under which it is kept; an empty one where it is not, as Google's servers have it, so that no client goes on from it.
     fn id(&self) -> String {
+        if !self.is_kept() {
+            return String::new();
+        }
         let id = self.terms.ids.reply();
-        format!("v1_{}", id.rsplit('-').next().unwrap_or_default())
+        format!("{PREFIX}{}", id.rsplit('-').next().unwrap_or_default())
+    }
+
+    fn is_kept(&self) -> bool {
+        self.echoed("store").is_some_and(|raw| raw.get() == "true")
     }
 
     /// What the API's word for the state is.
@@ -157,6 +169,10 @@ impl EventWriter {
         let name = "interaction.created";
         let told = json!({"interaction": self.head(status), "event_type": name});
         event(name, &told, out);
+        self.tell_status(status, out);
+    }
+
+    fn tell_status(&self, status: &str, out: &mut Vec<u8>) {
         let name = "interaction.status_update";
         let told = json!({"interaction_id": self.id(), "status": status, "event_type": name});
         event(name, &told, out);
@@ -185,15 +201,12 @@ impl EventWriter {
                     // Calls come one after the other.
                     self.close(out);
                     self.seal_late(out);
-                    self.open(
-                        Body::Call {
-                            call: *call,
-                            id: id.clone(),
-                            name: name.clone(),
-                            input: String::new(),
-                        },
-                        out,
-                    );
+                    self.begun = Some(Body::Call {
+                        call: *call,
+                        id: id.clone(),
+                        name: name.clone(),
+                        input: String::new(),
+                    });
                 }
                 Delta::CallInput { call, text, .. } => self.input(*call, text, out),
                 Delta::Finish(reason) => {
@@ -340,6 +353,11 @@ impl EventWriter {
 
     fn input(&mut self, of: u32, more: &str, out: &mut Vec<u8>) {
         let is_it = |body: &Body| matches!(body, Body::Call { call, .. } if *call == of);
+        if !more.is_empty()
+            && let Some(body) = self.begun.take_if(|body| is_it(body))
+        {
+            self.open(body, out);
+        }
         let Some(place) = self.last(is_it).filter(|_| !more.is_empty()) else {
             return;
         };
@@ -350,8 +368,12 @@ impl EventWriter {
         Self::delta(place, &delta, out);
     }
 
-    /// Ends all that is open.
+    /// Ends all that is open. A call that was cut before its arguments is none.
     fn close(&mut self, out: &mut Vec<u8>) {
+        let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
+        if let Some(body) = self.begun.take().filter(|_| !is_cut) {
+            self.open(body, out);
+        }
         for place in 0..self.steps.len() {
             self.end_step(place, out);
         }
@@ -475,7 +497,12 @@ impl Writer for EventWriter {
         }
         self.begin(out);
         self.close(out);
-        let mut interaction = self.head(self.status());
+        let status = self.status();
+        if status == "failed" {
+            // google-adk reads it here alone.
+            self.tell_status(status, out);
+        }
+        let mut interaction = self.head(status);
         if let Some(previous) = self.echoed("previous_interaction_id") {
             interaction.set("previous_interaction_id", previous);
         }
@@ -499,7 +526,6 @@ impl Writer for EventWriter {
     }
 
     fn kept(&self) -> Option<Vec<u8>> {
-        let is_kept = self.echoed("store").is_some_and(|raw| raw.get() == "true");
-        is_kept.then(|| self.interaction().to_json())
+        self.is_kept().then(|| self.interaction().to_json())
     }
 }

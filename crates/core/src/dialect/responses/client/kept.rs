@@ -56,6 +56,10 @@ impl Keeper for ResponsesKeeper {
         PREVIOUS
     }
 
+    fn may_be(&self, id: &str) -> bool {
+        !id.starts_with(crate::dialect::interactions::client::PREFIX)
+    }
+
     fn asks(&self, body: &[u8]) -> Result<Asks, Error> {
         let Ok(fields) = serde_json::from_slice::<Fields>(body) else {
             return Ok(Asks::default());

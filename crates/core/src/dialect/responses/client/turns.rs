@@ -9,7 +9,7 @@ use super::own::Own;
 use super::settings;
 use super::write::sealed;
 use crate::error::Error;
-use crate::ir::{Call, CallInput, Origin, Part, Request, Role, Stated, Turn, raw};
+use crate::ir::{Call, CallInput, Origin, Part, Request, Role, Sealed, Stated, Turn, raw};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 
@@ -254,7 +254,13 @@ impl Reading {
         let (sealed, thought) = kept.as_deref().map(sealed::read).unwrap_or_default();
         // Some clients send this alone.
         let told = told.or_else(|| Some((origin.clone(), thought?)));
-        let turn = self.assistant(item, |turn| turn.parts.is_empty() || !turn.calls.is_empty());
+        // A signature without a thought is that of the text before it, which was told first.
+        let is_signature = |sealed: &Sealed| matches!(sealed, Sealed::Signature(_));
+        let signs = told.is_none() && !sealed.is_empty() && sealed.iter().all(is_signature);
+        let turn = match signs {
+            true => self.assistant(item, |_turn| true),
+            false => self.assistant(item, |turn| turn.parts.is_empty() || !turn.calls.is_empty()),
+        };
         let Some(turn) = turn else {
             return Ok(());
         };
