@@ -624,8 +624,8 @@ fn a_text_that_is_signed_in_its_middle_is_one_message() {
         if path != PATH {
             continue;
         }
-        let last = told.lines().filter_map(|line| line.strip_prefix("data: "));
-        let last: Value = serde_json::from_str(last.last().unwrap()).unwrap();
+        let mut events = told.lines().filter_map(|line| line.strip_prefix("data: "));
+        let last: Value = serde_json::from_str(events.next_back().unwrap()).unwrap();
         let mut input = vec![json!({"role": "user", "content": "hi"})];
         input.extend(last["response"]["output"].as_array().unwrap().clone());
         input.push(json!({"role": "user", "content": "and?"}));
