@@ -15,7 +15,8 @@ use crate::error::Error;
 use crate::ir::{Place, Reply, Request, Turn};
 
 pub use count::CountTokens;
-pub(in crate::dialect) use error::value as error_value;
+pub(in crate::dialect) use error::{body as error_body, value as error_value};
+pub(in crate::dialect) use tools::lost;
 
 /// `generateContent` and `streamGenerateContent`, as their clients speak them.
 #[derive(Debug, Clone, Copy)]

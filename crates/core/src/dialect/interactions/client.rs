@@ -7,7 +7,7 @@ mod turns;
 mod write;
 
 use crate::dialect::client::{Client, Terms, Writer, rename};
-use crate::dialect::gemini::client::error_value;
+use crate::dialect::gemini::client::{error_body, error_value};
 use crate::dialect::keeper::Keeper;
 use crate::error::Error;
 use crate::ir::{Loss, Place, Reply, Request, Turn};
@@ -93,7 +93,7 @@ impl Client for Interactions {
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {
-        serde_json::to_vec(&error_value(error)).unwrap_or_default()
+        error_body(error)
     }
 
     fn error_event(&self, error: &Error) -> Vec<u8> {

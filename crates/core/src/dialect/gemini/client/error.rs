@@ -58,6 +58,6 @@ pub(in crate::dialect) fn value(error: &Error) -> Value {
 }
 
 /// The error as a reply's body.
-pub(super) fn body(error: &Error) -> Vec<u8> {
+pub(in crate::dialect) fn body(error: &Error) -> Vec<u8> {
     serde_json::to_vec(&value(error)).unwrap_or_default()
 }

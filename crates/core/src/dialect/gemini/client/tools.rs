@@ -27,7 +27,7 @@ pub(super) struct Calls {
 }
 
 /// What has no counterpart elsewhere.
-pub(super) fn lost(origin: &Origin, reason: &str) -> Loss {
+pub(in crate::dialect) fn lost(origin: &Origin, reason: &str) -> Loss {
     Loss {
         pointer: origin.pointer(),
         reason: reason.to_owned(),

@@ -5,10 +5,11 @@
 use super::{Interactions, tools};
 use crate::dialect::client::{field, invalid, member, model};
 use crate::dialect::elsewhere;
+use crate::dialect::gemini::client::lost;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Amount, ClientConstraint, Constraint, Effort, EnforcedBy, Fields, Loss, Origin, Request,
-    Thinking, ToolChoice, raw,
+    Amount, ClientConstraint, Constraint, Effort, Fields, Loss, Origin, Request, Thinking,
+    ToolChoice, raw,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -211,15 +212,6 @@ fn only_googles(face: Interactions, fields: &Fields, idle: &[String]) -> Result<
         }
     }
     Ok(losses)
-}
-
-/// What has no counterpart elsewhere.
-pub(super) fn lost(origin: &Origin, reason: &str) -> Loss {
-    Loss {
-        pointer: origin.pointer(),
-        reason: reason.to_owned(),
-        enforced_by: EnforcedBy::Nobody,
-    }
 }
 
 /// What is left of an object of which everything that is known was taken.

@@ -1,7 +1,8 @@
 //! Tools, of which the functions are what a reply can be held to, and the choice among them.
 
-use super::request::{lost, rest};
+use super::request::rest;
 use crate::dialect::client::{field, invalid, member, object_arguments};
+use crate::dialect::gemini::client::lost;
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Loss, Origin, Tool, ToolChoice, ToolInput};
 use serde_json::{Value, json};

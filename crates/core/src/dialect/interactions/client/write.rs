@@ -279,20 +279,11 @@ impl EventWriter {
         if more.is_empty() {
             return;
         }
-        let is_thought = |body: &Body| {
-            matches!(
-                body,
-                Body::Thought {
-                    signature: None,
-                    ..
-                }
-            )
-        };
-        if self.last(is_thought).is_none() {
+        if self.last(Body::is_unsigned_thought).is_none() {
             let (text, signature) = (String::new(), None);
             self.open(Body::Thought { text, signature }, out);
         }
-        let Some(place) = self.last(is_thought) else {
+        let Some(place) = self.last(Body::is_unsigned_thought) else {
             return;
         };
         if let Body::Thought { text, .. } = &mut self.steps[place].body {
@@ -322,20 +313,11 @@ impl EventWriter {
             self.late.append(&mut signed);
         }
         for text in signed {
-            let is_thought = |body: &Body| {
-                matches!(
-                    body,
-                    Body::Thought {
-                        signature: None,
-                        ..
-                    }
-                )
-            };
-            if self.last(is_thought).is_none() {
+            if self.last(Body::is_unsigned_thought).is_none() {
                 let (text, signature) = (String::new(), None);
                 self.open(Body::Thought { text, signature }, out);
             }
-            if let Some(place) = self.last(is_thought)
+            if let Some(place) = self.last(Body::is_unsigned_thought)
                 && let Body::Thought { signature, .. } = &mut self.steps[place].body
             {
                 *signature = Some(text);
@@ -401,6 +383,17 @@ fn signed(terms: &Terms, thought: &str) -> String {
 }
 
 impl Body {
+    /// Whether it is a thought that no server has signed.
+    const fn is_unsigned_thought(&self) -> bool {
+        matches!(
+            self,
+            Self::Thought {
+                signature: None,
+                ..
+            }
+        )
+    }
+
     /// What is told of it when it begins.
     fn begun(&self) -> Value {
         match self {
