@@ -9,6 +9,7 @@ mod fixed;
 mod fleet;
 mod load;
 mod memory;
+mod origins;
 mod queue;
 mod settings;
 mod socket;
@@ -24,6 +25,7 @@ pub(crate) use fault::did_you_mean;
 pub use fault::{Fault, Faults, Place};
 pub use fixed::FIXED;
 pub use load::{Named, Sources, Word, WordCheck, any_word, load};
+pub use origins::Origins;
 pub use queue::{QueueConfig, priority};
 pub use settings::{SETTINGS, Setting, settings_markdown};
 pub use socket::unix_socket;
@@ -68,6 +70,8 @@ pub struct Config {
     pub unverified: Unverified,
     /// What goes on untranslated beside inference, where an upstream does not say for itself.
     pub forward: Forward,
+    /// Which web pages may call the proxy from a browser.
+    pub origins: Origins,
     /// A chat request that names no model.
     pub missing_model: MissingModel,
     /// Which of several servers is asked that have a model.
@@ -115,6 +119,7 @@ impl Default for Config {
             violation_retries: 1,
             repair: Repair::default(),
             unverified: Unverified::Refuse,
+            origins: Origins::default(),
             forward: Forward::default(),
             missing_model: MissingModel::Refuse,
             balance: Balance::Load,

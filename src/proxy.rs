@@ -18,6 +18,7 @@ mod kept;
 mod local;
 mod meter;
 mod models;
+mod origins;
 mod pass;
 mod peek;
 mod redacted;

@@ -90,8 +90,9 @@ pub(super) struct RawClient {
 }
 
 /// The keys whose value may be a list of strings; commas stand between them otherwise.
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 9] = [
     "forward",
+    "origins",
     "upstream.forward",
     "upstream.urls",
     "upstream.models",

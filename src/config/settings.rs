@@ -9,6 +9,7 @@ use super::Config;
 use super::discovery::resolver;
 use super::fixed::FIXED;
 use super::fleet::{affinity, balance};
+use super::origins::origins;
 use super::queue::header;
 use super::tables::TABLES;
 use super::units::{Wrong, duration, size};
@@ -97,6 +98,9 @@ settings! {
     "forward", "ISOGLOSS_FORWARD", Some("forward"), "PATHS" = "",
         "Paths that are forwarded beside those of inference, with every method: `/v1/files`, `/v1/files/*` for all below it as well, `*` for everything; separated by commas, in the file a list. The upstream's key goes with them",
         |c, text, _| put(&mut c.forward, forward(text));
+    "origins", "ISOGLOSS_ORIGINS", Some("origins"), "ORIGINS" = "",
+        "Web pages that may call the proxy from a browser, by their origins: `https://app.example.com`, or `*` for all; separated by commas, in the file a list. Their preflights are answered here, and they can read every reply, errors too. Without it preflights are forwarded, and what the server says of it goes back",
+        |c, text, _| put(&mut c.origins, origins(text));
     "missing_model", "ISOGLOSS_MISSING_MODEL", Some("missing-model"), "WHAT" = "refuse",
         "What to do with a chat request that names no model: refuse it as OpenAI does, or forward it to a server that has one model",
         |c, text, _| put(&mut c.missing_model, missing_model(text));
@@ -310,7 +314,7 @@ mod tests {
         let all = names.len();
         names.dedup();
         // Flags and keys of one word are the same word: listen, admin, open, record, rules, repair, unverified, forward,
-        // probe, balance, affinity, resolver.
-        assert_eq!(names.len() + 12, all);
+        // origins, probe, balance, affinity, resolver.
+        assert_eq!(names.len() + 13, all);
     }
 }

@@ -10,6 +10,8 @@ use std::task::{Context, Poll, ready};
 use tower::{Layer, Service};
 
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The server's own `x-request-id`.
+const X_UPSTREAM_REQUEST_ID: HeaderName = HeaderName::from_static("x-isogloss-upstream-request-id");
 const X_ISOGLOSS_REQUEST_ID: HeaderName = HeaderName::from_static("x-isogloss-request-id");
 const MAX_CLIENT_ID_BYTES: usize = 128;
 
@@ -122,7 +124,10 @@ where
         let this = self.project();
         let mut reply = ready!(this.reply.poll(cx))?;
         let headers = reply.headers_mut();
-        headers.insert(X_REQUEST_ID, this.ours.clone());
+        // By its own its operator finds the request, OpenAI's support among them.
+        if let Some(theirs) = headers.insert(X_REQUEST_ID, this.ours.clone()) {
+            headers.insert(X_UPSTREAM_REQUEST_ID, theirs);
+        }
         headers.insert(X_ISOGLOSS_REQUEST_ID, this.ours.clone());
         Poll::Ready(Ok(reply))
     }

@@ -8,6 +8,7 @@ use super::body::BoxError;
 use super::body_limit::BodyLimitLayer;
 use super::body_pace::{BodyPaceLayer, Pace};
 use super::headers;
+use super::origins::{self, Perhaps};
 use super::request_id::{Ids, RequestIdLayer};
 use super::rescue::{self, RescueLayer};
 use super::route::Route;
@@ -67,6 +68,9 @@ where
                 .on_eos(())
                 .on_failure(()),
         )
+        // Says in whatever is answered below that a page may read it, and answers preflights.
+        .option_layer(origins::layer(&app.config.origins))
+        .map_response(|reply: Response<_>| reply.map(Perhaps::of))
         // Counts whatever is answered below, and a client that goes away at any time.
         .layer(AccountLayer::new(metrics(), Arc::clone(&app.journal)))
         // A panic below is an error of one request; outside the rescue, which must not panic either.

@@ -66,6 +66,10 @@ async fn every_reply_has_a_request_id_of_our_own() {
     let id = reply.header("x-request-id").unwrap();
     assert_eq!(id.len(), 32);
     assert_eq!(reply.header("x-isogloss-request-id"), Some(id));
+    assert_eq!(
+        reply.header("x-isogloss-upstream-request-id"),
+        Some("theirs")
+    );
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use crate::support::chat;
 use crate::support::proxy;
 use chat::*;
-use isogloss::config::DialectPin;
+use isogloss::config::{DialectPin, OnViolation};
 use isogloss_testing::scripted;
 use proxy::Proxy;
 use scripted::{Got, Scripted, Step, chunk, end, head, reply};
@@ -383,4 +383,162 @@ async fn a_completion_is_held_behind_thoughts_where_a_server_waits_for_their_end
         let answer = proxy.send(asked(false, "[a-z]{4}")).await.reply().await;
         assert_eq!(error(&answer), (502, "constraint_violated".to_owned()));
     }
+}
+
+/// A proxy before OpenAI's API.
+async fn before_openai(upstream: &Scripted) -> Proxy {
+    let url = upstream.url();
+    Proxy::with(&[&url], |config| {
+        config.upstreams[0].dialect = DialectPin::parse("openai");
+    })
+    .await
+}
+
+fn asking(schema: &Value, is_stream: bool) -> String {
+    let turn = json!([{"role": "user", "content": "hi"}]);
+    let format = json!({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": schema}});
+    json!({"model": "m", "messages": turn, "response_format": format, "stream": is_stream})
+        .to_string()
+}
+
+/// An OpenAI that compiles no schema, and answers this to what asks for none.
+fn compiling_nothing(answer: &'static str) -> impl Fn(&Got) -> Vec<Step> {
+    move |got| {
+        let body: Value = serde_json::from_slice(&got.body).unwrap();
+        if body["response_format"].is_object() {
+            let message =
+                "Invalid schema for response_format 'n': 12 levels of nesting exceeds limit of 10.";
+            let error = json!({"error": {"message": message, "type": "invalid_request_error", "param": "response_format", "code": null}});
+            return vec![reply(400, JSON, &error.to_string())];
+        }
+        match body["stream"] == true {
+            true => stream(answer),
+            false => whole(answer),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_schema_that_a_server_does_not_compile_is_asked_for_in_the_prompt_and_verified() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+        "additionalProperties": false});
+    for is_stream in [false, true] {
+        let mut upstream = Scripted::start(compiling_nothing(r#"{\"a\": 1}"#)).await;
+        let proxy = before_openai(&upstream).await;
+        // It is that request's schema: the next one is sent to be held again.
+        for _ in 0..2 {
+            let answer = proxy.chat(&asking(&schema, is_stream)).await.reply().await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert!(answer.text().contains("a\\\":"), "{}", answer.text());
+            assert_eq!(answer.header("x-isogloss-strategy"), Some("instruct"));
+            let held: Value = serde_json::from_slice(&upstream.next().await.body).unwrap();
+            assert!(held["response_format"].is_object());
+            let told: Value = serde_json::from_slice(&upstream.next().await.body).unwrap();
+            assert!(told["messages"].to_string().contains("JSON Schema"));
+        }
+    }
+    let mut upstream = Scripted::start(compiling_nothing(r#"{\"a\": \"one\"}"#)).await;
+    let proxy = before_openai(&upstream).await;
+    let answer = proxy.chat(&asking(&schema, false)).await.reply().await;
+    assert_eq!(answer.status, 502, "{}", answer.text());
+    assert!(upstream.left() > 0, "it was asked");
+    upstream.next().await;
+}
+
+#[tokio::test]
+async fn a_list_comes_out_of_the_object_that_it_was_asked_for_in() {
+    let schema = json!({"type": "array", "items": {"type": "integer"}});
+    for (said, heard) in [
+        (r#"{\"answer\": [1, 2]}"#, Some("[1, 2]")),
+        (r#"[1, 2]"#, Some("[1, 2]")),
+        (r#"{\"answer\": [1, \"two\"]}"#, None),
+        (r#"{\"answers\": [1]}"#, None),
+        (r#"{\"answer\": [1, 2]} and so on"#, None),
+        ("one and two", None),
+    ] {
+        for is_stream in [false, true] {
+            let mut upstream = Scripted::start(move |got| {
+                let body: Value = serde_json::from_slice(&got.body).unwrap();
+                let sent = &body["response_format"]["json_schema"]["schema"];
+                assert_eq!(sent["properties"]["answer"]["type"], "array");
+                match is_stream {
+                    true => stream(said),
+                    false => whole(said),
+                }
+            })
+            .await;
+            let proxy = before_openai(&upstream).await;
+            let answer = proxy.chat(&asking(&schema, is_stream)).await.reply().await;
+            let is_right = answer.status == 200 && !answer.text().contains("\"error\"");
+            assert_eq!(is_right, heard.is_some(), "{said}: {}", answer.text());
+            if let Some(heard) = heard {
+                assert_eq!(text_of(answer.text(), is_stream), heard);
+            }
+            upstream.next().await;
+        }
+    }
+}
+
+/// A Groq that makes nothing of what its model wrote, so many times.
+fn garbling(times: usize) -> impl Fn(&Got) -> Vec<Step> {
+    let left = AtomicUsize::new(times);
+    move |got| {
+        let body: Value = serde_json::from_slice(&got.body).unwrap();
+        let is_garbled = left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok();
+        if is_garbled {
+            let message = "Failed to generate JSON. Please adjust your prompt. See 'failed_generation' for more details.";
+            let error = json!({"error": {"message": message, "type": "invalid_request_error", "code": "json_validate_failed", "failed_generation": "{"}});
+            return vec![reply(400, JSON, &error.to_string())];
+        }
+        match body["stream"] == true {
+            true => stream(r#"{\"a\": 1}"#),
+            false => whole(r#"{\"a\": 1}"#),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_server_makes_nothing_of_is_asked_for_again() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+        "additionalProperties": false});
+    for (times, status) in [(1, 200), (9, 502)] {
+        for is_stream in [false, true] {
+            let mut upstream = Scripted::start(garbling(times)).await;
+            let url = upstream.url();
+            let proxy = Proxy::with(&[&url], |config| {
+                config.upstreams[0].dialect = DialectPin::parse("groq");
+                config.on_violation = OnViolation::Retry;
+            })
+            .await;
+            let answer = proxy.chat(&asking(&schema, is_stream)).await.reply().await;
+            assert_eq!(answer.status, status, "{}", answer.text());
+            assert_eq!(upstream.left(), 2);
+            upstream.next().await;
+            let again = upstream.next().await;
+            let again = String::from_utf8_lossy(&again.body).into_owned();
+            assert!(again.contains("This answer cannot be used"), "{again}");
+        }
+    }
+}
+
+/// The text that a client of Chat's hears.
+fn text_of(reply: &str, is_stream: bool) -> String {
+    if !is_stream {
+        let reply: Value = serde_json::from_str(reply).unwrap();
+        let content = reply["choices"][0]["message"]["content"].as_str();
+        return content.unwrap_or_default().to_owned();
+    }
+    let chunks = reply
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: {"));
+    let pieces = chunks.filter_map(|chunk| {
+        let chunk: Value = serde_json::from_str(&format!("{{{chunk}")).unwrap();
+        let piece = chunk["choices"][0]["delta"]["content"].as_str();
+        piece.map(str::to_owned)
+    });
+    pieces.collect()
 }

@@ -64,6 +64,10 @@ impl Says {
                 };
                 self.text = json!({"answer": answer}).to_string();
             }
+            Rewrap::Answer => {
+                let answer: Value = serde_json::from_str(&self.text).unwrap();
+                self.text = json!({"answer": answer}).to_string();
+            }
             _ => {
                 if let Some(call) = self.calls.first() {
                     self.text = envelope(call).to_string();

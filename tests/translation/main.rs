@@ -39,4 +39,5 @@ mod responses_same;
 mod sealed;
 mod thoughts;
 mod toys;
+mod vendors;
 mod wires;

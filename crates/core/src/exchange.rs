@@ -59,7 +59,9 @@ pub use outline::MAX_OUTLINES;
 pub use prepared::{Opened, Prepared, Shape, named, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
-pub use upstream_error::{Told, lacks_model, launch_facts, launch_facts_in, says, upstream_error};
+pub use upstream_error::{
+    Told, garbled, lacks_model, launch_facts, launch_facts_in, says, upstream_error,
+};
 use way_back::WayBack;
 pub use whole::{Translated, reply, reply_of_events};
 

@@ -103,7 +103,9 @@ impl Rewrapper {
                 Stage::Lead(Lead::new(Opening::AnyText))
             }
             Rewrap::Arguments { tool } if custom(tool) => Stage::Input,
-            Rewrap::Arguments { .. } | Rewrap::Json => Stage::Lead(Lead::new(Opening::AnyJson)),
+            Rewrap::Arguments { .. } | Rewrap::Json | Rewrap::Answer => {
+                Stage::Lead(Lead::new(Opening::AnyJson))
+            }
             Rewrap::Call | Rewrap::Calls | Rewrap::CallOrAnswer { .. } | Rewrap::CallOrText => {
                 Stage::Lead(Lead::new(Opening::Container))
             }
@@ -429,7 +431,7 @@ impl Rewrapper {
                 Ok(rest)
             }
             lead::Found::Prose(held) => {
-                let is_text = self.plan.rewrap == Rewrap::CallOrText;
+                let is_text = self.plan.takes_text();
                 let text = self
                     .marked_text()
                     .or_else(|| is_text.then_some(Stage::Text));
@@ -466,10 +468,11 @@ impl Rewrapper {
             Rewrap::Call | Rewrap::CallOrText => Shape::One,
             Rewrap::Calls => Shape::Many,
             Rewrap::CallOrAnswer { .. } => Shape::CallOrAnswer,
+            Rewrap::Answer => Shape::Answer,
         };
         // A single tool's bare arguments, or the bare answer, are as good as an envelope around them.
         let is_uncertain = match self.plan.rewrap {
-            Rewrap::CallOrText | Rewrap::CallOrAnswer { text: false } => true,
+            Rewrap::CallOrText | Rewrap::CallOrAnswer { text: false } | Rewrap::Answer => true,
             Rewrap::Call => self.plan.tools.len() == 1,
             _ => false,
         };
@@ -574,7 +577,7 @@ impl Rewrapper {
 
     fn prose(&self) -> Violation {
         match self.plan.rewrap {
-            Rewrap::Json => self.violation(
+            Rewrap::Json | Rewrap::Answer => self.violation(
                 "json",
                 "the answer is text, but JSON is asked for".to_owned(),
             ),

@@ -17,6 +17,7 @@ mod place;
 mod plain_tools;
 mod prompt;
 mod room;
+mod root;
 mod stop;
 mod strict;
 mod tags;
@@ -146,6 +147,7 @@ pub fn rewrite(
         tells_opening: None,
         holds_strictly: false,
         wraps_inputs: false,
+        wraps_answer: false,
     };
     writer.thoughts = writer.thoughts();
     let (strategy, rewrap) = writer.choose()?;
@@ -245,6 +247,8 @@ struct Writer<'a> {
     holds_strictly: bool,
     /// Custom tools are shown as functions.
     wraps_inputs: bool,
+    /// The schema that is sent is that of an object around the answer.
+    wraps_answer: bool,
 }
 
 impl Writer<'_> {
@@ -277,13 +281,8 @@ impl Writer<'_> {
                 _ => self.lower_idle(),
             }
         }
-        let spelling = self
-            .request
-            .constraint
-            .as_ref()
-            .map(|stated| stated.spelling.0.as_str());
-        match self.place(stated, spelling)? {
-            Some(strategy) => Ok((strategy, Rewrap::Keep)),
+        match self.place_stated(stated)? {
+            Some(placed) => Ok(placed),
             None => self.instruct_answer(stated),
         }
     }
@@ -355,14 +354,9 @@ impl Writer<'_> {
         let compose = self.rule.compose;
         match compose {
             ComposeHow::Native if self.knows_tools() => {
-                let spelling = self
-                    .request
-                    .constraint
-                    .as_ref()
-                    .map(|stated| stated.spelling.0.as_str());
-                if self.place(stated, spelling)?.is_some() {
+                if let Some((_, rewrap)) = self.place_stated(stated)? {
                     self.send_choice()?;
-                    return Ok((Strategy::Native, Rewrap::Keep));
+                    return Ok((Strategy::Native, rewrap));
                 }
             }
             _ if self.has_only_hosted() => {

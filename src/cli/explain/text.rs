@@ -113,6 +113,7 @@ fn plan(explained: &Exchange) -> String {
         Rewrap::Call => "the content is one call, name and arguments".to_owned(),
         Rewrap::Calls => "the content is a list of calls".to_owned(),
         Rewrap::CallOrAnswer { .. } => "the content is one call, or the answer".to_owned(),
+        Rewrap::Answer => "the content is the value of `answer` in an object".to_owned(),
         Rewrap::CallOrText => "the content is one call, or text".to_owned(),
         Rewrap::TaggedCalls => "the content is text, with calls between tags".to_owned(),
         Rewrap::TaggedCallsOrAnswer => {

@@ -3,6 +3,7 @@
 use super::kinds::{self, BodyKind};
 use super::whole::{self, WholeError};
 use super::{Broken, Failed, Planned, Relay, Translated, Untouched, ids, pass, work, working_room};
+use crate::config::OnViolation;
 use crate::proxy::body::ReplyBody;
 use crate::proxy::budget::no_room;
 use crate::proxy::headers;
@@ -245,7 +246,7 @@ impl Answer<'_> {
         let rule = rule.facing(&self.planned.exchange.demand.request);
         let (head, body, error) = refusal_of(upstream, rule, reply).await;
         self.relay.record.came(&body);
-        match self.after_error(error, &exchange::launch_facts(rule, &body)) {
+        match self.told(error, &exchange::launch_facts(rule, &body)) {
             Broken::Error(error) if rule.ends.own_errors && self.is_own_error(&head, &body) => {
                 let mut own = Response::new(ReplyBody::full(body));
                 *own.status_mut() = head.status;
@@ -266,6 +267,20 @@ impl Answer<'_> {
         self.planned.exchange.keeps_wire()
             && media_type.is_some_and(kinds::is_json)
             && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
+    }
+
+    /// The same, or that the model's reply was none, where the error says so and it is to be asked again.
+    fn told(&self, error: Error, told: &[Told]) -> Broken {
+        let exchange = &self.planned.exchange;
+        let is_asked_again = self.relay.app.config.on_violation == OnViolation::Retry
+            && !exchange.demand.contract.is_empty();
+        match self.after_error(error, told) {
+            Broken::Error(error) if is_asked_again => {
+                let garbled = exchange::garbled(self.facing(), &error);
+                garbled.map_or(Broken::Error(error), Broken::Violation)
+            }
+            broken => broken,
+        }
     }
 
     /// What follows from an error that told this: whether one of these facts is news and makes another question of this one.
@@ -368,7 +383,7 @@ impl Answer<'_> {
                 if matches!(error.kind, Kind::UpstreamFailed | Kind::UpstreamRefused) =>
             {
                 let told = exchange::launch_facts_in(rule, &error.message);
-                self.after_error(error, &told)
+                self.told(error, &told)
             }
             Fault::Error(error) => Broken::Error(error),
             Fault::Violation(violation) => match self.taught(&violation) {

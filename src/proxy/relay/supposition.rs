@@ -2,7 +2,7 @@
 //! server is believed to be so for a while; if not, the error had another reason.
 
 use crate::upstream::{Target, Upstream};
-use isogloss_core::rules::LIMIT_OVER_ROOM;
+use isogloss_core::rules::is_of_one_request;
 use std::sync::Arc;
 
 /// What one request is planned with that nobody knows.
@@ -31,7 +31,7 @@ impl Supposition {
 
     /// The request was answered: as the server calls the model, it is asked so for a while.
     pub(super) fn is_borne_out(&self, model: &str) {
-        if self.fact != LIMIT_OVER_ROOM {
+        if !is_of_one_request(&self.fact) {
             self.upstream.believe(&self.fact, model);
         }
     }

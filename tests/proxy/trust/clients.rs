@@ -2,7 +2,7 @@
 
 use crate::support::chat::{BAD, demand, whole};
 use crate::support::proxy::{Proxy, Reply, client, post};
-use isogloss::config::{Balance, Config, OnViolation, Secret};
+use isogloss::config::{Balance, Config, OnViolation, Origins, Secret};
 use isogloss_testing::scripted::{Got, Scripted, Step, reply};
 use std::fmt::Write as _;
 
@@ -336,6 +336,62 @@ async fn a_browser_and_a_probe_ask_without_a_key() {
         assert_eq!(proxy.send(refused).await.reply().await.status, 401);
     }
     assert_eq!(upstream.left(), 0);
+}
+
+#[tokio::test]
+async fn pages_of_the_origins_that_are_named_can_read_every_reply() {
+    let upstream = Scripted::start(|_got| {
+        vec![reply(
+            200,
+            "access-control-allow-origin: https://server\r\n",
+            "{}",
+        )]
+    })
+    .await;
+    for (named, allowed) in [
+        (&[][..], Some("*")),
+        (
+            &["https://app.example", "https://other.example"],
+            Some("https://app.example"),
+        ),
+        (&["https://other.example"], None),
+    ] {
+        let proxy = proxy(&upstream, |config| {
+            let known = named.iter().copied().map(http::HeaderValue::from_static);
+            config.origins = match named {
+                [] => Origins::Any,
+                _ => Origins::Only(known.collect()),
+            };
+        })
+        .await;
+        let from = "host: x\r\norigin: https://app.example\r\n";
+        let preflight = format!(
+            "OPTIONS /v1/chat/completions HTTP/1.1\r\n{from}access-control-request-method: POST\r\n\
+             access-control-request-headers: authorization,x-stainless-os\r\n\r\n"
+        );
+        let may = proxy.send(preflight).await.reply().await;
+        assert_eq!(may.status, 200);
+        assert!(may.text().is_empty());
+        let headers = may.header("access-control-allow-headers");
+        assert_eq!(headers, Some("authorization,x-stainless-os"));
+        let refused =
+            format!("POST /v1/chat/completions HTTP/1.1\r\n{from}content-length: 0\r\n\r\n");
+        let refused = proxy.send(refused).await.reply().await;
+        assert_eq!(refused.status, 401);
+        let passed = format!("GET /health HTTP/1.1\r\n{from}\r\n");
+        let passed = proxy.send(passed).await.reply().await;
+        assert_eq!(passed.status, 200);
+        for reply in [&may, &refused] {
+            assert_eq!(
+                reply.header("access-control-allow-origin"),
+                allowed,
+                "{named:?}"
+            );
+        }
+        // Whose pages may is said here alone; a server's word for others stays with who is not named.
+        let told = passed.header("access-control-allow-origin");
+        assert_eq!(told, allowed.or(Some("https://server")), "{named:?}");
+    }
 }
 
 #[tokio::test]

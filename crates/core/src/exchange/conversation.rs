@@ -6,12 +6,13 @@ use crate::dialect::client::Client;
 use crate::dialect::server::{Server, editor};
 use crate::history::{Fitting, Ledger, fit as fit_turns, prefill, told_by_the_user};
 use crate::ir::{
-    Asides, Calls, Draft, EnforcedBy, Fields, History, Loss, Refusal, Refusals, Request, Role,
-    Seal, Stated, Strategy, Turn, Wire,
+    Asides, Calls, Constraint, Draft, EnforcedBy, Fields, History, Loss, Refusal, Refusals,
+    Request, Role, Seal, Stated, Strategy, Tool, ToolInput, Turn, Wire,
 };
 use crate::rules::{
-    ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_STRICT_CALLS, NO_TAGGED_CALLS,
-    OPENS_ASKED_THOUGHTS, Rule, StrictTools, TOOLS_ON_RESPONSES,
+    CALLS_OVER_BOUNDS, ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_STRICT_CALLS,
+    NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, SCHEMAS_OVER_BOUNDS, StrictTools,
+    TOOLS_ON_RESPONSES,
 };
 use std::sync::Arc;
 
@@ -166,6 +167,21 @@ pub(super) fn retold(
         .then_some((fields, losses))
 }
 
+/// Whether the server was sent a schema that it compiles: that of the answer, of a strict tool or, where it compiles those of calls, of a
+/// tool.
+fn is_compiled(demand: &Demand, rule: &Rule, compiles_calls: bool) -> bool {
+    let Demand {
+        request, contract, ..
+    } = demand;
+    let is_strict = |tool: &Tool| matches!(tool.input, ToolInput::Schema { strict: true, .. });
+    let choice = rule.choices.get(request.tool_choice.kind());
+    let is_forced = contract.calls == Calls::Required;
+    let makes_grammar = is_forced || choice.is_some_and(|choice| choice.lowered);
+    matches!(contract.content, Some(Constraint::JsonSchema(_))) && !is_forced
+        || request.tools.iter().any(is_strict)
+        || compiles_calls && makes_grammar && !request.tools.is_empty()
+}
+
 fn is_in_order(turns: &[Turn]) -> bool {
     turns.iter().enumerate().all(|(at, turn)| turn.index == at)
 }
@@ -195,6 +211,9 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
         // A completion without one has 16 tokens.
         let is_bare = demand.request.wire == Some(Wire::Completions);
         return !is_bare && limits.iter().any(|limit| settings.has(limit));
+    }
+    if [SCHEMAS_OVER_BOUNDS, CALLS_OVER_BOUNDS].contains(&fact) {
+        return asked != Strategy::Instruct && is_compiled(demand, rule, fact == CALLS_OVER_BOUNDS);
     }
     if fact == TOOLS_ON_RESPONSES {
         return !demand.request.tools.is_empty();

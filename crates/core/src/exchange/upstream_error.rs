@@ -3,6 +3,7 @@
 
 use crate::dialect::server::ReplyFault;
 use crate::error::{Error, Kind, shortened};
+use crate::ir::{Place, Violation};
 use crate::rules::{LaunchRule, Rule};
 use serde_json::Value;
 
@@ -63,6 +64,16 @@ fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
         retry_after: said.retry_after,
         ..Error::new(kind, message).with_status(status)
     }
+}
+
+/// The violation that an error stands for which says that the server made nothing of what the model wrote: that is no fault of
+/// the request's.
+#[must_use]
+pub fn garbled(rule: &Rule, error: &Error) -> Option<Violation> {
+    let mut pieces = rule.garbled.iter();
+    let is_garbled = pieces.any(|piece| error.message.contains(piece.as_str()));
+    let message = || format!("nothing could be made of it ({})", error.message);
+    is_garbled.then(|| Violation::new(Place::Content(0), "json", message()))
 }
 
 /// Whether an error reply says that the server does not have the model.

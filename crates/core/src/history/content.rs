@@ -21,6 +21,12 @@ pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
         if to.refuses(Refusal::ForeignThoughts) {
             own_thoughts(turn, to, ledger);
         }
+        if to.refuses(Refusal::MissingThoughts) && !turn.calls.is_empty() {
+            with_thoughts(turn);
+        }
+        if to.refuses(Refusal::ExtraMembers) {
+            without_extras(turn, to, ledger);
+        }
         let named = turn.unknown.iter().position(|below| below == "/name");
         if let Some(at) = named.filter(|_| to.refuses(Refusal::Names)) {
             let reason = || format!("{} refuses names of those who speak", to.title);
@@ -40,6 +46,42 @@ fn without_thoughts(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
         ledger.lose("thoughts", &origin, reason);
         turn.edits.add(Edits::THOUGHTS);
     }
+}
+
+/// A model that thinks is to be shown that it did, and the client kept nothing of it: a blank is all that can be told (no empty text is
+/// taken: NousResearch/hermes-agent#17341).
+fn with_thoughts(turn: &mut Turn) {
+    let is_told = |stated: &Stated| !stated.text.is_empty();
+    if !turn.reasoning.as_ref().is_some_and(is_told) {
+        let (origin, text) = (turn.origin.clone(), " ".to_owned());
+        turn.reasoning = Some(Stated { origin, text });
+        turn.edits.add(Edits::THOUGHTS);
+    }
+}
+
+/// Members that only the client's own server has, some of which say nothing (`"refusal": null`): SDKs send back a whole message of the
+/// model's.
+fn without_extras(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
+    let mut others = Vec::new();
+    for below in turn.unknown.drain(..) {
+        match below
+            .strip_prefix('/')
+            .filter(|name| *name != "name" && !name.contains('/'))
+        {
+            Some(name) => {
+                let reason = || {
+                    format!(
+                        "{} takes no messages with other members than its own",
+                        to.title
+                    )
+                };
+                ledger.lose("extras", &turn.origin.member(name), reason);
+            }
+            None => others.push(below),
+        }
+    }
+    turn.unknown = others;
+    turn.edits.add(Edits::EXTRAS);
 }
 
 /// Thoughts under the server's own name, and nothing that another server signed of them.

@@ -34,9 +34,11 @@ impl FinishReason {
     #[must_use]
     pub fn read(word: &str) -> Self {
         match word {
-            "stop" => Self::Stop,
+            // The last two are TGI's before 3.
+            "stop" | "eos_token" | "stop_sequence" => Self::Stop,
             "length" => Self::Length,
-            "tool_calls" | "function_call" => Self::ToolCalls,
+            // The last two are mlx-lm's and others' (ml-explore/mlx-lm#782).
+            "tool_calls" | "function_call" | "tool_call" | "tool_use" => Self::ToolCalls,
             "content_filter" => Self::ContentFilter,
             other => Self::Other(other.to_owned()),
         }
@@ -54,12 +56,13 @@ impl FinishReason {
         }
     }
 
-    /// The reason of a choice of which the server made no call: a client that is told of calls
-    /// waits for some.
+    /// The reason of a choice of which the server made calls, or none: a client that is told of calls waits for some, and one that
+    /// is told of an answer calls nothing (googleapis/python-genai#2868, vllm-project/vllm#27572).
     #[must_use]
-    pub fn without_calls(self, has_none: bool) -> Self {
+    pub fn beside(self, has_calls: bool) -> Self {
         match self {
-            Self::ToolCalls if has_none => Self::Stop,
+            Self::ToolCalls if !has_calls => Self::Stop,
+            Self::Stop if has_calls => Self::ToolCalls,
             reason => reason,
         }
     }

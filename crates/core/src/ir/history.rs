@@ -37,18 +37,24 @@ pub enum Asides {
 
 /// What a server refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Refusals(u32);
+pub struct Refusals([u8; 5]);
 
 impl Refusals {
     /// Whether this is among them.
     #[must_use]
     pub const fn has(self, what: Refusal) -> bool {
-        self.0 & (1 << what as u32) != 0
+        let (byte, bit) = Self::place(what);
+        self.0[byte] & bit != 0
     }
 
     /// Adds one.
     pub const fn add(&mut self, what: Refusal) {
-        self.0 |= 1 << what as u32;
+        let (byte, bit) = Self::place(what);
+        self.0[byte] |= bit;
+    }
+
+    const fn place(what: Refusal) -> (usize, u8) {
+        (what as usize / 8, 1 << (what as u32 % 8))
     }
 
     /// All of them.
@@ -121,6 +127,10 @@ pub enum Refusal {
     OddIds,
     /// Ids of anything but nine letters and digits.
     ForeignIds,
+    /// Calls without the thoughts before them.
+    MissingThoughts,
+    /// Members of a message that its API does not name.
+    ExtraMembers,
     /// Names of tools, where they are shown and where they were called, of anything but letters, digits, `_` and `-`, of more
     /// than 64, or that begin with a digit.
     OddNames,
@@ -159,6 +169,8 @@ impl Refusal {
         ("long_ids", Self::LongIds),
         ("odd_ids", Self::OddIds),
         ("foreign_ids", Self::ForeignIds),
+        ("missing_thoughts", Self::MissingThoughts),
+        ("extra_members", Self::ExtraMembers),
         ("odd_names", Self::OddNames),
     ];
 

@@ -70,6 +70,8 @@ pub enum Rewrap {
         /// The answer is a JSON string whose text is the content.
         text: bool,
     },
+    /// `{"answer": …}`, whose value is the content: the server takes schemas of objects alone.
+    Answer,
     /// One envelope, or text that is no envelope.
     CallOrText,
     /// Text in which each call is an envelope between `<tool_call>` and `</tool_call>`.
@@ -108,6 +110,7 @@ impl Rewrap {
             Self::Call => "call",
             Self::Calls => "calls",
             Self::CallOrAnswer { .. } => "call_or_answer",
+            Self::Answer => "answer",
             Self::CallOrText => "call_or_text",
             Self::TaggedCalls => "tagged_calls",
             Self::TaggedCallsOrAnswer => "tagged_calls_or_answer",
@@ -150,6 +153,16 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether a text that is no JSON is told as it is: the answer, or a remark beside a call of the server's own.
+    #[must_use]
+    pub fn takes_text(&self) -> bool {
+        match self.rewrap {
+            Rewrap::CallOrText => true,
+            Rewrap::Answer => !self.tools.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Nothing but what content means.
     #[must_use]
     pub fn new(rewrap: Rewrap) -> Self {

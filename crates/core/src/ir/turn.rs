@@ -72,6 +72,8 @@ impl Edits {
     pub const THOUGHTS: Self = Self(32);
     /// Everything: the client said no such turn.
     pub const ALL: Self = Self(64);
+    /// The members that the server's API does not name, which go.
+    pub const EXTRAS: Self = Self(128);
 
     /// Notes one more.
     pub fn add(&mut self, other: Self) {

@@ -27,6 +27,8 @@ pub enum Shape {
     Many,
     /// One envelope, or `{"answer": …}`. The first key that is one of these decides.
     CallOrAnswer,
+    /// `{"answer": …}` alone.
+    Answer,
 }
 
 /// How much the reader keeps.
@@ -281,13 +283,16 @@ impl EnvelopeReader {
     /// What the key that just ended says about its value.
     fn target(&mut self) -> Result<Target, EnvelopeFaultKind> {
         let envelope = &mut self.envelope;
-        let is_answer_known = self.shape == Shape::CallOrAnswer;
+        let is_answer_known = matches!(self.shape, Shape::CallOrAnswer | Shape::Answer);
         let key = if self.word.len() > MAX_KEY_BYTES {
             None
         } else {
             decode_word(&self.word)
         };
         let (seen, target, word) = match key.as_deref() {
+            Some(key) if self.shape == Shape::Answer && key != "answer" => {
+                return Ok(Target::Skipped);
+            }
             Some("name") => (&mut envelope.has_name, Target::Name, "name"),
             Some("arguments" | "parameters" | "input") => {
                 (&mut envelope.has_input, Target::Input, "arguments")
@@ -427,6 +432,9 @@ impl EnvelopeReader {
     fn end_envelope(&mut self, out: &mut Vec<EnvelopeEvent>) -> Result<(), EnvelopeFaultKind> {
         let envelope = &self.envelope;
         if !envelope.has_answer {
+            if self.shape == Shape::Answer {
+                return Err(EnvelopeFaultKind::NoAnswer);
+            }
             if !envelope.has_name {
                 return Err(EnvelopeFaultKind::NoName);
             }

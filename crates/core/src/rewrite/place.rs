@@ -10,7 +10,8 @@ use crate::ir::{
 };
 use crate::pattern::spelling::{Spelled, spelled};
 use crate::rules::{Route, TemplateValues};
-use crate::schema::{Unkept, Why, has_object_without};
+use crate::schema::profile::Recursion;
+use crate::schema::{Profile, Unkept, Why, has_object_without};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -65,7 +66,8 @@ impl Writer<'_> {
         // Of several fields that state it none can stay: servers refuse two, or obey either.
         let is_alone = |stated: &ClientConstraint| stated.also.is_empty() && !stated.is_reworded;
         let is_alone = self.request.constraint.as_ref().is_none_or(is_alone);
-        let is_same = matches!(lowered, Cow::Borrowed(_)) && !self.request.restated;
+        let is_same =
+            matches!(lowered, Cow::Borrowed(_)) && !self.request.restated && !self.wraps_answer;
         let keeps = is_alone && !self.body.is_bare() && is_same;
         // In a draft for another wire only what has Chat's names stands.
         let stands = |stated: &ClientConstraint| self.body.fields.has(stated.spelling.field());
@@ -228,7 +230,7 @@ impl Writer<'_> {
     }
 
     /// Whether strict mode is asked for.
-    fn is_strict(&self) -> bool {
+    pub(super) fn is_strict(&self) -> bool {
         self.strict() == Some(true)
     }
 
@@ -236,7 +238,8 @@ impl Writer<'_> {
     /// mean every schema to be held.
     fn held_strictly(&self, schema: &Value) -> Option<Arc<ForServer>> {
         let stated = self.request.constraint.as_ref()?;
-        if stated.strict.is_some() || stated.may_say_strict() {
+        let is_said = stated.strict.is_some() || stated.may_say_strict();
+        if is_said || self.rule.schema.strict_stated {
             return None;
         }
         let lowered = self.memo.lower(schema, &self.rule.schema);
@@ -253,7 +256,7 @@ impl Writer<'_> {
         self.lacking(schema)
     }
 
-    fn lacking(&self, schema: &Value) -> Option<&str> {
+    pub(super) fn lacking(&self, schema: &Value) -> Option<&str> {
         let mut needs = self.rule.schema.needs.iter().map(String::as_str);
         needs.find(|need| match need.split_once('=') {
             Some((keyword, value)) => schema.get(keyword).is_none_or(|it| it != value),
@@ -324,6 +327,9 @@ impl Writer<'_> {
         };
         let is_read = !self.rule.schema.strict_only || self.is_strict() && spelling.is_some();
         // On no wire a schema is anything but an object.
+        let stated = self.request.constraint.as_ref();
+        let is_unsaid = stated.is_some_and(|it| it.strict.is_none() && !it.may_say_strict());
+        self.holds_strictly = self.rule.schema.says_strict && spelling.is_some() && is_unsaid;
         let lowered = match is_read || *schema == Value::Bool(true) {
             true => self.memo.lower(schema, &self.rule.schema),
             false => {
@@ -336,6 +342,14 @@ impl Writer<'_> {
             }
         };
         let sent = lowered.schema.as_ref().unwrap_or(schema);
+        if is_circular(&self.rule.schema, &lowered.losses) {
+            self.losses.push(Loss {
+                pointer: self.stated_pointer(spelling),
+                reason: format!("{} takes no schema that refers to itself", self.rule.title),
+                enforced_by: EnforcedBy::Proxy,
+            });
+            return None;
+        }
         if is_emptied(schema, sent, &lowered.losses) {
             self.losses.push(Loss {
                 pointer: self.stated_pointer(spelling),
@@ -501,6 +515,12 @@ impl Writer<'_> {
 pub(super) fn tools_pointer(tools: &[Tool]) -> String {
     let field = tools.first().map_or("tools", |tool| tool.origin.field());
     format!("/{field}")
+}
+
+/// Whether the schema refers to itself, and the server takes none that does.
+pub(super) fn is_circular(profile: &Profile, losses: &[Unkept]) -> bool {
+    let leads_back = |lost: &Unkept| lost.keyword == "$ref" && lost.why == Why::Narrower;
+    profile.recursion == Recursion::Refused && losses.iter().any(leads_back)
 }
 
 /// Whether an object that may have any properties was closed, so that it could have none at all. `stated` is the client's schema:

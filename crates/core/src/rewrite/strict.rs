@@ -1,7 +1,7 @@
 //! Tools that the server is to hold to their schemas: which those are, and their schemas in a form that it takes.
 
 use super::Writer;
-use super::place::{Stands, is_emptied};
+use super::place::{Stands, is_circular, is_emptied};
 use super::plain_tools::any_object;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::rules::StrictTools;
@@ -48,6 +48,11 @@ impl Writer<'_> {
         };
         let held = self.memo.lower(&told, &self.rule.schema);
         let lowered = held.schema.as_ref().unwrap_or(&told);
+        if is_circular(&self.rule.schema, &held.losses) {
+            let title = &self.rule.title;
+            let reason = format!("{title} takes no strict tool whose schema refers to itself");
+            return self.loosened(tool, reason);
+        }
         if is_emptied(&told, lowered, &held.losses) {
             let title = &self.rule.title;
             let reason = format!(
@@ -67,7 +72,7 @@ impl Writer<'_> {
     /// `None` where the tool stays as it is.
     fn loose(&mut self, tool: &Tool) -> Option<ToolInput> {
         let title = &self.rule.title;
-        let reason = format!("{title} was launched without what holds strict tools");
+        let reason = format!("{title} does not hold this tool to its schema");
         self.loosened(tool, reason)
     }
 

@@ -13,6 +13,7 @@ mod compact;
 mod forced;
 mod hosted;
 mod room;
+mod root;
 mod servers;
 mod stop;
 mod tags;
@@ -171,20 +172,20 @@ fn a_schema_is_sent_as_the_server_reads_it_and_only_then_in_other_bytes() {
             "{server}: {sent}"
         );
     }
-    // Without strict mode OpenAI takes any schema, as a hint.
+    // Without strict mode OpenAI takes any object's schema, as a hint.
     let list = json!({"type": "array", "items": {}, "uniqueItems": true});
-    let hint = on(&rule("openai"), &ask(list.clone(), false)).unwrap();
-    assert_eq!((hint.edited(), hint.losses.len()), (None, 0));
     let mut within = ordinary;
     within["properties"]["a"] = list.clone();
+    let hint = on(&rule("openai"), &ask(within.clone(), false)).unwrap();
+    assert_eq!((hint.edited(), hint.losses.len()), (None, 0));
     let strict = on(&rule("openai"), &ask(within, true)).unwrap();
     assert_eq!(
         strict.losses[0].pointer,
         "/response_format/json_schema/schema/properties/a/uniqueItems"
     );
-    // There the root is an object, or a 400.
+    // There the root is an object, or a 400: see `root`.
     let strict = on(&rule("openai"), &ask(list, true)).unwrap();
-    assert_eq!(strict.strategy, Strategy::Instruct);
+    assert_eq!(strict.plan.rewrap, Rewrap::Answer);
 }
 
 #[test]
@@ -367,40 +368,6 @@ fn json_mode_that_wants_the_word_json_gets_it_in_the_prompt() {
     let other = body(&json!({"structured_outputs": {"json_object": true}}));
     let told = sent(&on(&rule("openai"), &other).unwrap())["messages"][0]["role"].clone();
     assert_eq!(told, "system");
-}
-
-#[test]
-fn a_schema_that_lacks_what_the_server_needs_at_its_root_is_asked_in_the_prompt() {
-    let asked = |schema: Value| {
-        let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
-        on(&rule("tgi"), &body(&json!({"response_format": format}))).unwrap()
-    };
-    let rewritten = asked(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
-    assert_eq!(rewritten.strategy, Strategy::Native);
-    assert_eq!(sent(&rewritten)["response_format"]["type"], "json");
-    let rewritten = asked(json!({"type": "array", "items": {"type": "string"}}));
-    assert_eq!(rewritten.strategy, Strategy::Instruct);
-    assert_eq!(sent(&rewritten).get("response_format"), None);
-    assert_eq!(
-        rewritten.losses[0].reason,
-        "TGI takes no schema without `properties` at its root"
-    );
-    // Alternatives of objects can be one, which lets more pass.
-    let one = |name: &str| json!({"type": "object", "properties": {(name): {"type": "string"}}});
-    let rewritten = asked(json!({"anyOf": [one("a"), one("b")]}));
-    assert_eq!(rewritten.strategy, Strategy::Native);
-    let value = sent(&rewritten)["response_format"]["value"].clone();
-    assert_eq!(value["properties"], json!({"a": {}, "b": {}}));
-    assert!(
-        rewritten.losses[0]
-            .reason
-            .ends_with("the alternatives are sent as one object"),
-        "{:?}",
-        rewritten.losses
-    );
-    // Nor does a conversion lead around it.
-    let any = body(&json!({"response_format": {"type": "json_object"}}));
-    assert_eq!(on(&rule("tgi"), &any).unwrap().strategy, Strategy::Instruct);
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         // The set knows them.
         too_long: Arc::default(),
         refused: Arc::default(),
+        garbled: Arc::default(),
         context: each(file, &mut keys, "context", conversation::context),
         custom_tools: keys.boolean(file, "custom_tools"),
         hosted_tools: keys.boolean(file, "hosted_tools"),

@@ -1,8 +1,9 @@
 //! Reads `errors.toml`: what errors mean, whichever server's they are.
 
 use super::LaunchRule;
+use super::facts::NO_EFFORT;
 use crate::datafile::{File, Keys, RuleFault, Source, unknown};
-use crate::ir::Refusal;
+use crate::ir::{Effort, Refusal};
 use std::sync::Arc;
 
 /// What errors mean, whichever server's they are.
@@ -14,6 +15,8 @@ pub(super) struct Errors {
     pub(super) too_long: Arc<[String]>,
     /// Pieces of what is said of a request that is itself at fault, whatever the status.
     pub(super) refused: Arc<[String]>,
+    /// Pieces of what is said where the model wrote something of which the server makes nothing.
+    pub(super) garbled: Arc<[String]>,
 }
 
 /// Reads them.
@@ -30,7 +33,8 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
         let facts = keys.strings(&mut file, "facts");
         keys.finish(&mut file);
         for fact in &facts {
-            if Refusal::of_fact(fact.get_ref()).is_none() {
+            let is_effort = fact.get_ref().strip_prefix(NO_EFFORT).and_then(Effort::of);
+            if Refusal::of_fact(fact.get_ref()).is_none() && is_effort.is_none() {
                 let facts: Vec<String> = (Refusal::WORDS.iter())
                     .map(|(word, _)| format!("refuses_{word}"))
                     .collect();
@@ -47,7 +51,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
             }));
         }
     }
-    let [too_long, refused] = ["context_length", "refused"].map(|table| {
+    let [too_long, refused, garbled] = ["context_length", "refused", "garbled"].map(|table| {
         let mut pieces = Vec::new();
         for mut keys in keys.tables(&mut file, table) {
             let contains = keys.required(&mut file, "contains", "a piece of the error message");
@@ -61,6 +65,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
         templates: rules,
         too_long: too_long.into(),
         refused: refused.into(),
+        garbled: garbled.into(),
     };
     match file.faults.is_empty() {
         true => Ok(errors),

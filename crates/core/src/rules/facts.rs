@@ -12,6 +12,9 @@ pub(super) const FREE: [&str; 2] = ["auto", "allowed_auto"];
 /// What says how tokens are chosen.
 const SAMPLING: [&str; 3] = ["temperature", "top_p", "top_k"];
 
+/// What makes a model say less again of what it said.
+const PENALTIES: [&str; 2] = ["presence_penalty", "frequency_penalty"];
+
 /// What asks a model to think, on the wires of those that may refuse it.
 const THINKING: [&str; 3] = ["reasoning_effort", "reasoning", "think"];
 
@@ -19,7 +22,7 @@ const THINKING: [&str; 3] = ["reasoning_effort", "reasoning", "think"];
 const NO_THINKING: &str = "this model does not think";
 
 /// What the facts that a model takes one effort not begin with; the effort's word follows.
-const NO_EFFORT: &str = "no_effort_";
+pub(super) const NO_EFFORT: &str = "no_effort_";
 
 /// The fact that a model's answer came among its thoughts, where the server lets anything pass: it was
 /// launched with a reasoning parser, and the model does not think, or does not end its thoughts.
@@ -59,6 +62,19 @@ pub const TOOLS_ON_RESPONSES: &str = "tools_on_responses";
 /// request's: of the server nothing follows. Without a limit the reply has the room that there is, which is less than the limit.
 pub const LIMIT_OVER_ROOM: &str = "limit_over_room";
 
+/// The fact that a request's schemas are more than the server compiles: the answer's is asked for in the prompt, and no tool is strict.
+/// It is one request's.
+pub const SCHEMAS_OVER_BOUNDS: &str = "schemas_over_bounds";
+
+/// The same where the server compiles the schemas of forced calls, or of all tools, as well: calls are asked for in the prompt, too.
+pub const CALLS_OVER_BOUNDS: &str = "calls_over_bounds";
+
+/// Whether a fact is one request's, and of the server nothing follows.
+#[must_use]
+pub fn is_of_one_request(fact: &str) -> bool {
+    [LIMIT_OVER_ROOM, SCHEMAS_OVER_BOUNDS, CALLS_OVER_BOUNDS].contains(&fact)
+}
+
 /// The fact that a prompt opens thoughts, so that a reply begins within them.
 pub const OPENS_THOUGHTS: &str = "opens_thoughts";
 
@@ -95,7 +111,7 @@ impl Rule {
                 rule.compose = ComposeHow::Instruct;
                 rule.untag();
             }
-            "no_sampling" => rule.drop_fields(&SAMPLING, "this model cannot be told how to sample"),
+            "no_sampling" | "no_stop" | "no_penalties" => rule.drop_told(fact),
             "no_thinking" => {
                 // It does not think, which is what `off` asks for.
                 let off = rule.thinking.off.take();
@@ -117,8 +133,8 @@ impl Rule {
                 rule.one_call = false;
                 rule.says_one_call = false;
             }
+            SCHEMAS_OVER_BOUNDS | CALLS_OVER_BOUNDS => rule.compile_nothing(fact),
             "no_schemas" => rule.retract_constraints(&["json_schema"]),
-            "no_stop" => rule.drop_fields(&["stop"], "this model takes no texts at which it stops"),
             ANSWERS_AS_THOUGHTS => rule.answers_as_thoughts = rule.thinking.off().is_some(),
             THOUGHTS_IN_TEXT => rule.see_thoughts(false),
             BEGINS_INSIDE_THOUGHTS => rule.see_thoughts(true),
@@ -290,6 +306,19 @@ impl Rule {
     }
 
     /// Fields that are not sent from now on.
+    /// Fields that a model turned out not to take.
+    fn drop_told(&mut self, fact: &str) {
+        match fact {
+            "no_stop" => {
+                self.drop_fields(&["stop"], "this model takes no texts at which it stops");
+            }
+            "no_penalties" => {
+                self.drop_fields(&PENALTIES, "this model takes no penalties of what it said");
+            }
+            _ => self.drop_fields(&SAMPLING, "this model cannot be told how to sample"),
+        }
+    }
+
     fn drop_fields(&mut self, names: &[&str], reason: &str) {
         for name in names {
             if !self.fields.iter().any(|field| field.name == *name) {
@@ -300,6 +329,31 @@ impl Rule {
                 });
             }
         }
+    }
+
+    /// No schema is sent for the answer, and no tool is strict; nor are calls left to a grammar of the server's, where the fact says so.
+    fn compile_nothing(&mut self, fact: &str) {
+        self.retract_constraints(&["json_schema"]);
+        if let Some(constraint) = self.constraints.get_mut("json_schema") {
+            let reason = "this schema is more than the server compiles";
+            constraint.reason = Some(reason.to_owned());
+        }
+        for choice in self.choices.values_mut() {
+            choice.strict = StrictTools::None;
+        }
+        if fact != CALLS_OVER_BOUNDS {
+            return;
+        }
+        for (kind, choice) in &mut self.choices {
+            let is_free = FREE.contains(&kind.as_str()) || kind == "none";
+            if !is_free || choice.lowered {
+                choice.how = ChoiceHow::Instruct;
+                choice.otherwise = ChoiceHow::Instruct;
+                choice.unthinking = false;
+                choice.send = None;
+            }
+        }
+        self.show_tools = ShowTools::SystemMessage;
     }
 
     fn retract_constraints(&mut self, kinds: &[&str]) {

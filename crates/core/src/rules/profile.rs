@@ -87,6 +87,8 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         plain_root: keys.boolean(file, "plain_root") || base.plain_root,
         needs: list(file, keys, "needs").unwrap_or(base.needs),
         strict_only: keys.boolean(file, "strict_only") || base.strict_only,
+        strict_stated: keys.boolean(file, "strict_stated") || base.strict_stated,
+        says_strict: keys.boolean(file, "says_strict") || base.says_strict,
         plain_tools: keys.boolean(file, "plain_tools") || base.plain_tools,
         object_tools: keys.boolean(file, "object_tools") || base.object_tools,
         defined_tools: keys.boolean(file, "defined_tools") || base.defined_tools,

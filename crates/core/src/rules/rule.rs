@@ -367,6 +367,8 @@ pub struct Rule {
     pub too_long: Arc<[String]>,
     /// Pieces of error texts about requests that are themselves at fault, whatever the status.
     pub refused: Arc<[String]>,
+    /// Pieces of error texts about what the model wrote, of which the server made nothing.
+    pub garbled: Arc<[String]>,
     /// How long prompts are kept from being cut.
     pub context: ContextRule,
 }

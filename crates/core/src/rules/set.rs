@@ -140,6 +140,7 @@ impl RuleSet {
                     }
                     dialect.too_long = Arc::clone(&errors.too_long);
                     dialect.refused = Arc::clone(&errors.refused);
+                    dialect.garbled = Arc::clone(&errors.garbled);
                     dialects.push(dialect);
                 }
             }

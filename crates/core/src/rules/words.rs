@@ -266,8 +266,11 @@ impl Word for Optional {
 
 impl Word for Recursion {
     const NOUN: &'static str = "reading of schemas that refer to themselves";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("enforced", Self::Enforced), ("bounded", Self::Bounded)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("enforced", Self::Enforced),
+        ("bounded", Self::Bounded),
+        ("refused", Self::Refused),
+    ];
 }
 
 impl Word for Untyped {

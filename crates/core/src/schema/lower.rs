@@ -313,7 +313,7 @@ impl Lowering<'_> {
                 self.lose(keyword, Why::Ignored);
                 // What no server knows some refuse: the worker does.
                 new.get_or_insert_with(|| map.clone()).shift_remove(keyword);
-            } else if keyword == "$ref" && self.profile.recursion == Recursion::Bounded {
+            } else if keyword == "$ref" && self.profile.recursion != Recursion::Enforced {
                 self.lose_depth(value);
             }
         }

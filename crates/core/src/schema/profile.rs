@@ -135,6 +135,8 @@ pub enum Recursion {
     Enforced,
     /// To some depth, without a word.
     Bounded,
+    /// A schema that refers to itself is an error.
+    Refused,
 }
 
 /// Keywords where the schema says no type: they hold for the types that they speak of.
@@ -307,6 +309,10 @@ pub struct Profile {
     pub needs: Vec<String>,
     /// Whether all of this holds only where the client asks for `strict`.
     pub strict_only: bool,
+    /// Whether `strict` goes along only where the client says it: not every model of the server's knows it.
+    pub strict_stated: bool,
+    /// Whether a schema is held only with `strict`, which takes any: it goes along where the client's dialect has no word for it.
+    pub says_strict: bool,
     /// Whether no tool may have alternatives at the root of its parameters, nor lists without items.
     pub plain_tools: bool,
     /// Whether a tool's parameters say themselves that they are an object, rather than by a reference at the root.

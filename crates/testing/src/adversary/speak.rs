@@ -55,8 +55,11 @@ pub fn speak(wire: Wire, plan: &Plan, answer: &Answer, source: &mut impl Source)
             let value = if *text { s(said) } else { J::Raw(said) };
             obj([("answer", value)]).text()
         }
+        (Rewrap::Answer, []) => {
+            obj([("answer", J::Raw(answer.text.clone().unwrap_or_default()))]).text()
+        }
         (_, []) => answer.text.clone().unwrap_or_default(),
-        (Rewrap::Keep | Rewrap::Json | Rewrap::Text, calls) => {
+        (Rewrap::Keep | Rewrap::Json | Rewrap::Text | Rewrap::Answer, calls) => {
             spoken.calls = calls.iter().map(|call| own(plan, call)).collect();
             spoken.finish = "tool_calls";
             return Spoken {

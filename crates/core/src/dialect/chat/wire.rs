@@ -370,6 +370,7 @@ fn read_choice(
     let word: Option<String> = typed(&fields, "finish_reason")?;
     is_plain &= (word.as_ref()).map_or(form == Form::Part, |word| !word.is_empty());
     is_plain &= form == Form::Part || word.as_deref() != Some("tool_calls");
+    is_plain &= (word.as_ref()).is_none_or(|word| FinishReason::read(word).as_str() == word);
     is_plain &= keep_typed(&mut fields, "logprobs", Type::Object);
     let calls = read_calls(&message)?;
     Ok(ChoiceReading {
@@ -396,7 +397,12 @@ fn is_role_plain(message: &Fields, form: Form) -> Result<bool, NotOfTheWire> {
 }
 
 fn read_calls(message: &Fields) -> Result<Vec<CallReading>, NotOfTheWire> {
-    let calls: Option<Vec<CallWire>> = typed(message, "tool_calls")?;
+    // One alone in TGI's streams before 3.2 (huggingface/text-generation-inference#2864).
+    let is_one = |raw: &str| raw.starts_with('{');
+    let calls: Option<Vec<CallWire>> = match message.raw("tool_calls").is_some_and(is_one) {
+        true => typed(message, "tool_calls")?.map(|call| vec![call]),
+        false => typed(message, "tool_calls")?,
+    };
     let legacy: Option<FunctionWire> = typed(message, "function_call")?;
     let mut calls = calls.unwrap_or_default();
     // Servers that speak both words (llama-cpp-python) say the same call twice.

@@ -180,7 +180,13 @@ fn turn(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
             part => return Err(Ask::refuse_part(turn, part, ask.title)),
         });
     }
-    if is_text && !content.is_empty() {
+    // "text content is not allowed when tool_calls are provided": what is said before a call is its plan (vercel/ai#5794).
+    let is_plan = is_text && !turn.calls.is_empty() && turn.role == Role::Assistant;
+    if is_plan && !content.is_empty() {
+        let thought = turn.reasoning.as_ref().map(|stated| stated.text.clone());
+        let plan: Vec<String> = thought.into_iter().chain([turn.text()]).collect();
+        out["tool_plan"] = json!(plan.join("\n\n"));
+    } else if is_text && !content.is_empty() {
         out["content"] = json!(turn.text());
     } else if !content.is_empty() {
         out["content"] = Value::Array(content);

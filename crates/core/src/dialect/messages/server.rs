@@ -385,7 +385,17 @@ fn choice(
 
 fn sampling(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
     let temperature: Option<Box<RawValue>> = ask.take("temperature", "a number")?;
-    if let Some(stated) = temperature {
+    if thinks(body) {
+        // "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode", nor are there others of these then.
+        let reason = "who thinks there cannot be told how to sample";
+        let is_one = |it: &RawValue| it.get().parse::<f64>().is_ok_and(|it| it == 1.0);
+        if temperature.is_some_and(|it| !is_one(&it)) {
+            ask.lose("/temperature", reason, EnforcedBy::Nobody);
+        }
+        for name in ["top_k", "top_p"] {
+            ask.lose_field(name, reason);
+        }
+    } else if let Some(stated) = temperature {
         let is_high = stated.get().parse::<f64>().is_ok_and(|it| it > 1.0);
         if is_high {
             let reason = "1 is the highest temperature there is";
@@ -411,6 +421,14 @@ fn sampling(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
         body.set("stop_sequences", raw(&stop));
     }
     Ok(())
+}
+
+/// Whether thoughts are asked for, within a budget or as the model finds right.
+fn thinks(body: &Fields) -> bool {
+    let stated: Option<Value> = body
+        .raw("thinking")
+        .and_then(|raw| serde_json::from_str(raw).ok());
+    stated.is_some_and(|it| it["type"] == "enabled" || it["type"] == "adaptive")
 }
 
 /// Who asks, and at which price.

@@ -275,9 +275,9 @@ impl<'s> Sink<'s> {
             }
             false => calls.end(self.ids, &mut deltas),
         };
-        let has_none = calls.is_empty();
+        let has_calls = !calls.is_empty();
         self.stepped(choice, deltas, ended);
-        self.delta(choice, Delta::Finish(reason.without_calls(has_none)));
+        self.delta(choice, Delta::Finish(reason.beside(has_calls)));
     }
 
     /// The reply is all there: a choice without a finish is done.

@@ -44,6 +44,9 @@ pub enum EnvelopeFaultKind {
     /// The envelope ended without arguments.
     #[error("the object has no `arguments`")]
     NoInput,
+    /// The object ended without an answer.
+    #[error("the object has no `answer`")]
+    NoAnswer,
     /// A key that decides something is there twice, be it in another spelling.
     #[error("the object has a second `{0}`")]
     Second(&'static str),

@@ -273,8 +273,13 @@ fn data_url(url: &str, cache: Option<Box<RawValue>>, origin: &Origin) -> Result<
         return Err(invalid(message, origin));
     };
     let media_type = media_type.split(';').next().unwrap_or_default();
+    let media_type = match media_type.to_ascii_lowercase() {
+        // No such type is registered, and Anthropic and Gemini take none that is not.
+        known if known == "image/jpg" => "image/jpeg".into(),
+        known => known.into(),
+    };
     Ok(Part::Data {
-        media_type: media_type.to_ascii_lowercase().into(),
+        media_type,
         data: data.to_owned(),
         name: None,
         cache,

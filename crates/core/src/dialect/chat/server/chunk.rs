@@ -77,10 +77,13 @@ impl Reader for Stream {
         sink.usage(usage(&fields));
         sink.own(Of::Reply, fields);
         for choice in choices {
-            // A finish that tells of calls where there are none is told otherwise.
-            let tells_of_none = choice.finish == Some(FinishReason::ToolCalls)
-                && !self.calling.contains(&choice.index);
-            if tells_of_none || has_own_end(&choice, &self.about) {
+            // A finish that tells of calls where there are none, or of none where there are some, is told otherwise.
+            let is_wrong = match choice.finish {
+                Some(FinishReason::ToolCalls) => !self.calling.contains(&choice.index),
+                Some(FinishReason::Stop) => self.calling.contains(&choice.index),
+                _ => false,
+            };
+            if is_wrong || has_own_end(&choice, &self.about) {
                 verbatim = None;
             }
             self.choice(choice, sink);

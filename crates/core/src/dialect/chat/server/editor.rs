@@ -116,6 +116,11 @@ impl Editor for ChatEditor {
         let Some(told) = told else {
             return false;
         };
+        let is_same = told.len() == known.len()
+            && (told.iter().zip(&known)).all(|(told, known)| told.get() == known.get());
+        if is_same {
+            return false;
+        }
         fields.set("messages", raw(&told));
         true
     }
@@ -164,8 +169,29 @@ fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Bo
             }
         }
     }
+    if turn.edits.has(Edits::EXTRAS) {
+        let before = message.0.len();
+        message.0.retain(|name, value| {
+            let is_its_own = MEMBERS.contains(&name.as_str()) || written.get(name).is_some();
+            let says_nothing = matches!(value.get(), "null" | "[]") && name != "content";
+            is_its_own && !says_nothing
+        });
+        if turn.edits == Edits::EXTRAS && message.0.len() == before {
+            return Some(known.to_owned());
+        }
+    }
     Some(raw(&message))
 }
+
+/// What every server of Chat's takes in a message, and Mistral's `prefix`.
+const MEMBERS: [&str; 6] = [
+    "role",
+    "content",
+    "name",
+    "tool_calls",
+    "tool_call_id",
+    "prefix",
+];
 
 /// The legacy `functions` as `tools`, which every server knows.
 fn modernise(fields: &mut Fields, request: &Request) {

@@ -1,0 +1,59 @@
+//! Schemas whose root is no object, for servers that take objects alone. In: the client's schema. Out: that of an object
+//! with the answer in it, which is taken out again on the way back.
+//!
+//! Lists are what clients of Gemini and Ollama ask for most (`list[Recipe]`), and unions come from any of them; OpenAI
+//! answers 400 to both ("schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'"), strict or not.
+
+use super::Writer;
+use crate::error::Error;
+use crate::ir::{Constraint, Rewrap, Strategy};
+use crate::schema::merge::{self, Alternatives};
+use serde_json::Value;
+
+impl Writer<'_> {
+    /// Puts the client's constraint on the answer where the server enforces it, in an object if it takes nothing else;
+    /// `None` where there is no such place.
+    pub(super) fn place_stated(
+        &mut self,
+        stated: &Constraint,
+    ) -> Result<Option<(Strategy, Rewrap)>, Error> {
+        let spelling = self.request.constraint.as_ref();
+        let spelling = spelling.map(|stated| stated.spelling.0.as_str());
+        if let Some(wrapped) = self.in_object(stated) {
+            let known = self.losses.len();
+            self.wraps_answer = true;
+            if let Some(strategy) = self.place(&wrapped, spelling)? {
+                return Ok(Some((strategy, Rewrap::Answer)));
+            }
+            // Why, the schema itself is told.
+            self.wraps_answer = false;
+            self.losses.truncate(known);
+        }
+        let placed = self.place(stated, spelling)?;
+        Ok(placed.map(|strategy| (strategy, Rewrap::Keep)))
+    }
+
+    /// The schema of an object around the answer, where the server takes no schema of a root like this one's.
+    fn in_object(&self, stated: &Constraint) -> Option<Constraint> {
+        let Constraint::JsonSchema(schema) = stated else {
+            return None;
+        };
+        let profile = &self.rule.schema;
+        let says_something = |schema: &Value| schema.as_object().is_some_and(|map| !map.is_empty());
+        if profile.needs.is_empty() || !says_something(schema) {
+            return None;
+        }
+        let is_lacking = match profile.strict_only && !self.is_strict() {
+            true => self.lacking(schema).is_some(),
+            false => {
+                let lowered = self.memo.lower(schema, profile);
+                self.lacking(lowered.schema.as_ref().unwrap_or(schema))
+                    .is_some()
+            }
+        };
+        is_lacking.then(|| {
+            let around = Alternatives::CallOrAnswer { answer: schema };
+            Constraint::JsonSchema(merge::envelope(&[], around))
+        })
+    }
+}

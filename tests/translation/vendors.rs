@@ -1,0 +1,251 @@
+//! What hosted APIs refuse of requests that others take, and no client is to find out.
+
+use crate::replay::{Recorded, rule, whole};
+use isogloss_core::exchange::{self, Exchange};
+use isogloss_core::passage;
+use serde_json::{Value, json};
+
+const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
+const GEMINI: &str = "/v1beta/models/m:generateContent";
+
+fn planned(path: &str, body: &Value, server: &str) -> Exchange {
+    let client = passage::client(path).unwrap();
+    let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
+    exchange::plan(demand, &rule(server)).unwrap()
+}
+
+fn sent(path: &str, body: &Value, server: &str) -> (Value, Vec<String>) {
+    let exchange = planned(path, body, server);
+    let sent = exchange.sent().map_or_else(
+        || body.clone(),
+        |sent| serde_json::from_slice(sent).unwrap(),
+    );
+    let losses = exchange.losses.iter();
+    (sent, losses.map(|loss| loss.pointer.clone()).collect())
+}
+
+fn asking(more: &Value) -> Value {
+    let mut body =
+        json!({"model": "m", "max_tokens": 9000, "messages": [{"role": "user", "content": "hi"}]});
+    let more = more.as_object().unwrap().clone();
+    body.as_object_mut().unwrap().extend(more);
+    body
+}
+
+/// An SDK's user appends what the model said, as the SDK dumps it.
+#[test]
+fn a_message_that_comes_back_whole_has_no_members_that_the_next_server_refuses() {
+    let said = json!({"role": "assistant", "content": "Hello.", "refusal": null, "annotations": [], "audio": null,
+        "function_call": null, "tool_calls": null});
+    let cited = json!({"role": "assistant", "content": "Hello.", "annotations": [{"type": "url_citation"}]});
+    let user = json!({"role": "user", "content": "hi", "name": "ada"});
+    let body = asking(&json!({"messages": [user, said, user, cited, user]}));
+    for server in ["mistral", "groq", "cerebras", "gemini-compat"] {
+        let (there, losses) = sent(CHAT, &body, server);
+        for at in [1, 3] {
+            let plain = json!({"role": "assistant", "content": "Hello."});
+            assert_eq!(there["messages"][at], plain, "{server}");
+        }
+        let told = losses.iter().any(|at| at == "/messages/3/annotations");
+        assert!(told, "{server}: {losses:?}");
+        assert!(losses.iter().all(|at| !at.starts_with("/messages/1")));
+    }
+    // Where nobody minds, the client's bytes stay.
+    assert!(planned(CHAT, &body, "vllm@0.32.0").is_passthrough());
+}
+
+#[test]
+fn codex_and_others_say_what_groq_and_cerebras_do_not_know() {
+    let body = asking(
+        &json!({"verbosity": "low", "store": true, "metadata": {"a": "b"}, "prompt_cache_key": "k"}),
+    );
+    let (there, losses) = sent(CHAT, &body, "groq");
+    let fields = there.as_object().unwrap();
+    assert_eq!(
+        fields.keys().collect::<Vec<_>>(),
+        ["model", "max_tokens", "messages"]
+    );
+    assert_eq!(losses.len(), 4, "{losses:?}");
+    let (there, losses) = sent(CHAT, &body, "cerebras");
+    assert_eq!(there["prompt_cache_key"], "k");
+    assert_eq!(losses.len(), 3, "{losses:?}");
+}
+
+#[test]
+fn who_thinks_is_told_no_temperature_by_anthropic() {
+    let contents = json!([{"parts": [{"text": "hi"}]}]);
+    let config = json!({"temperature": 0.3, "topK": 4, "maxOutputTokens": 20_000, "thinkingConfig": {"thinkingBudget": 4096}});
+    let body = json!({"contents": contents, "generationConfig": config});
+    let (there, losses) = sent(GEMINI, &body, "anthropic");
+    assert_eq!(there["thinking"]["budget_tokens"], 4096);
+    assert_eq!((there.get("temperature"), there.get("top_k")), (None, None));
+    assert_eq!(losses.len(), 2, "{losses:?}");
+    // Nothing is lost of what says the same.
+    let (_, losses) = sent(
+        CHAT,
+        &asking(&json!({"temperature": 1, "thinking": {"type": "enabled", "budget_tokens": 2000}})),
+        "anthropic",
+    );
+    assert_eq!(losses, Vec::<String>::new());
+    let (there, _) = sent(
+        CHAT,
+        &asking(&json!({"temperature": 0.3, "top_k": 4})),
+        "anthropic",
+    );
+    assert_eq!(
+        (&there["temperature"], &there["top_k"]),
+        (&json!(0.3), &json!(4))
+    );
+}
+
+#[test]
+fn what_is_said_before_a_call_is_its_plan_at_cohere() {
+    let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let messages = json!([
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "Let me see.", "reasoning_content": "A tool.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "sun"}]);
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}});
+    let body = asking(&json!({"messages": messages, "tools": [tool]}));
+    let (there, _) = sent(CHAT, &body, "cohere");
+    let said = &there["messages"][1];
+    assert_eq!(said["tool_plan"], "A tool.\n\nLet me see.");
+    assert_eq!(said.get("content"), None);
+}
+
+#[test]
+fn a_schema_goes_as_strict_where_it_is_a_hint_otherwise() {
+    let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
+    let long = json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 3}}, "required": ["a"], "additionalProperties": false});
+    let asked = |schema: &Value| {
+        asking(&json!({"output_config": {"format": {"type": "json_schema", "schema": schema}}}))
+    };
+    let strict = |server: &str, schema: &Value| {
+        let (there, _) = sent(MESSAGES, &asked(schema), server);
+        there["response_format"]["json_schema"]
+            .get("strict")
+            .cloned()
+    };
+    for server in ["mistral", "cerebras", "openai"] {
+        assert_eq!(strict(server, &closed), Some(json!(true)), "{server}");
+    }
+    // Of strict mode Cerebras takes no length, and of Groq's models some take no strict mode.
+    assert_eq!(strict("mistral", &long), Some(json!(true)));
+    assert_eq!(strict("cerebras", &long), None);
+    assert_eq!(strict("groq", &closed), None);
+    // Who knows the word says what is meant.
+    let format = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": closed}});
+    let (there, _) = sent(
+        CHAT,
+        &asking(&json!({"response_format": format})),
+        "mistral",
+    );
+    assert_eq!(there["response_format"]["json_schema"].get("strict"), None);
+}
+
+#[test]
+fn a_strict_schema_is_told_groq_and_cerebras_as_they_take_it() {
+    let open = json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}, "required": ["a"]});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": open}});
+    let body = asking(&json!({"response_format": format}));
+    let (there, losses) = sent(CHAT, &body, "groq");
+    let schema = &there["response_format"]["json_schema"]["schema"];
+    assert_eq!(schema["additionalProperties"], false);
+    assert_eq!(schema["properties"]["a"]["maxLength"], 9);
+    assert!(!losses.is_empty());
+    let (there, losses) = sent(CHAT, &body, "cerebras");
+    let schema = &there["response_format"]["json_schema"]["schema"];
+    assert_eq!(schema["properties"]["a"].get("maxLength"), None);
+    assert!(
+        losses.iter().any(|at| at.ends_with("/a/maxLength")),
+        "{losses:?}"
+    );
+}
+
+#[test]
+fn an_image_has_the_type_that_is_registered() {
+    let image = json!({"type": "image_url", "image_url": {"url": "data:image/jpg;base64,/9j/"}});
+    let body = asking(&json!({"messages": [{"role": "user", "content": [image]}]}));
+    let (there, _) = sent(CHAT, &body, "anthropic");
+    assert_eq!(
+        there["messages"][0]["content"][0]["source"]["media_type"],
+        "image/jpeg"
+    );
+    let (there, _) = sent(CHAT, &body, "gemini");
+    assert_eq!(
+        there["contents"][0]["parts"][0]["inlineData"]["mimeType"],
+        "image/jpeg"
+    );
+}
+
+/// What a client of Chat's hears of a server's bytes.
+fn heard(server: &str, body: &str, streamed: bool) -> String {
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}});
+    let request = asking(&json!({"tools": [tool], "stream": streamed}));
+    let recorded = Recorded {
+        status: 200,
+        streamed,
+        body: body.as_bytes().to_vec(),
+    };
+    whole(&planned(CHAT, &request, server), &rule(server), &recorded)
+}
+
+#[test]
+fn a_turn_with_calls_ends_with_calls_whatever_the_server_calls_its_end() {
+    let call = json!({"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    for reason in [
+        "stop",
+        "tool_call",
+        "tool_use",
+        "function_call",
+        "tool_calls",
+    ] {
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        let reply = json!({"id": "r", "object": "chat.completion", "created": 1, "model": "m",
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}]});
+        let told: Value =
+            serde_json::from_str(&heard("vllm@0.32.0", &reply.to_string(), false)).unwrap();
+        assert_eq!(
+            told["choices"][0]["finish_reason"], "tool_calls",
+            "{reason}"
+        );
+        let chunk = |delta: Value, reason: Value| {
+            let chunk = json!({"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "m",
+                "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]});
+            format!("data: {chunk}\n\n")
+        };
+        let stream = chunk(
+            json!({"role": "assistant", "tool_calls": [call]}),
+            Value::Null,
+        ) + &chunk(json!({}), json!(reason))
+            + "data: [DONE]\n\n";
+        let told = heard("vllm@0.32.0", &stream, true);
+        assert_eq!(
+            told.matches(r#""finish_reason":"tool_calls""#).count(),
+            1,
+            "{reason}: {told}"
+        );
+        assert_eq!(
+            told.matches(r#""finish_reason":""#).count(),
+            1,
+            "{reason}: {told}"
+        );
+    }
+}
+
+#[test]
+fn one_call_alone_is_a_list_of_one() {
+    let call = json!({"index": 0, "id": "", "type": "function", "function": {"name": "f", "arguments": "{\"a\":1}"}});
+    let chunk = json!({"id": "", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [
+        {"index": 0, "delta": {"role": "assistant", "tool_calls": call}, "logprobs": null, "finish_reason": null}]});
+    let end = json!({"id": "", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [
+        {"index": 0, "delta": {"role": "assistant", "content": ""}, "logprobs": null, "finish_reason": "eos_token"}]});
+    let told = heard(
+        "tgi@2.4.0",
+        &format!("data: {chunk}\n\ndata: {end}\n\ndata: [DONE]\n\n"),
+        true,
+    );
+    assert!(told.contains(r#""name":"f""#), "{told}");
+    assert!(told.contains(r#""finish_reason":"tool_calls""#), "{told}");
+}
