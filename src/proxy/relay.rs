@@ -335,7 +335,7 @@ impl Relay<'_> {
                     if Supposition::is_news(supposition.as_ref(), &fact) =>
                 {
                     self.retries("launch");
-                    supposition = Some(Supposition::of(&planned.target, fact));
+                    supposition = Some(Supposition::of(&planned.target, fact, supposition));
                     continue;
                 }
                 Ok(Attempt::Over(answer)) => {

@@ -307,11 +307,15 @@ impl Upstream {
     }
 
     /// The server and its rule for a model, as if this were known of it; `None` where that is nothing new.
-    pub fn supposing(self: &Arc<Self>, fact: &str, model: &str) -> Option<Target> {
+    pub fn supposing(self: &Arc<Self>, facts: &[String], model: &str) -> Option<Target> {
         let target = self.target(model)?;
-        let supposed = target.rule.knowing(fact)?;
+        let mut supposed = None;
+        for fact in facts {
+            let known = supposed.as_ref().unwrap_or(&*target.rule);
+            supposed = known.knowing(fact).or(supposed);
+        }
         Some(Target {
-            rule: self.in_use.shared(Arc::new(supposed)),
+            rule: self.in_use.shared(Arc::new(supposed?)),
             ..target
         })
     }

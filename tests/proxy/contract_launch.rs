@@ -446,6 +446,32 @@ async fn a_schema_that_a_server_does_not_compile_is_asked_for_in_the_prompt_and_
 }
 
 #[tokio::test]
+async fn of_two_errors_none_comes_again() {
+    let mut upstream = Scripted::start(|got| {
+        let body: Value = serde_json::from_slice(&got.body).unwrap();
+        let message = match (body["max_completion_tokens"].is_u64(), body["response_format"].is_object()) {
+            (true, _) => "max_tokens is too large: 99999. This model supports at most 16384 completion tokens",
+            (_, true) => "Invalid schema for response_format 'n': no.",
+            _ => return whole(r#"{\"a\": 1}"#),
+        };
+        let error = json!({"error": {"message": message, "type": "invalid_request_error"}});
+        vec![reply(400, JSON, &error.to_string())]
+    })
+    .await;
+    let proxy = before_openai(&upstream).await;
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+        "additionalProperties": false});
+    let mut body: Value = serde_json::from_str(&asking(&schema, false)).unwrap();
+    body["max_tokens"] = json!(99_999);
+    let answer = proxy.chat(&body.to_string()).await.reply().await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(upstream.left(), 3);
+    for _ in 0..3 {
+        upstream.next().await;
+    }
+}
+
+#[tokio::test]
 async fn a_list_comes_out_of_the_object_that_it_was_asked_for_in() {
     let schema = json!({"type": "array", "items": {"type": "integer"}});
     for (said, heard) in [
@@ -521,6 +547,32 @@ async fn what_the_server_makes_nothing_of_is_asked_for_again() {
             let again = upstream.next().await;
             let again = String::from_utf8_lossy(&again.body).into_owned();
             assert!(again.contains("This answer cannot be used"), "{again}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_writes_json_in_a_fence_is_read_so_from_then_on() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+        "additionalProperties": false});
+    for is_stream in [false, true] {
+        let mut upstream = Scripted::start(|got| {
+            let body: Value = serde_json::from_slice(&got.body).unwrap();
+            match body["stream"] == true {
+                true => stream("```json\\n{\\\"a\\\": 1}\\n```"),
+                false => whole("```json\\n{\\\"a\\\": 1}\\n```"),
+            }
+        })
+        .await;
+        let proxy = before(&upstream).await;
+        for asked in [2, 1] {
+            let answer = proxy.chat(&asking(&schema, is_stream)).await.reply().await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert_eq!(text_of(answer.text(), is_stream), "{\"a\": 1}");
+            assert_eq!(upstream.left(), asked);
+            for _ in 0..asked {
+                upstream.next().await;
+            }
         }
     }
 }

@@ -53,11 +53,7 @@ struct Refused {
 
 fn refused() -> Vec<Refused> {
     let parameters = json!({"type": "object", "properties": {}});
-    let format = json!({"type": "json_schema", "json_schema": {"name": "a", "strict": true, "schema":
-        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}}});
-    let mut strict =
-        tool(&json!({"type": "object", "properties": {}, "additionalProperties": false}));
-    strict["function"]["strict"] = json!(true);
+    let format = format();
     let off = json!({"reasoning_effort": "none"});
     let enabled = json!({"type": "enabled", "budget_tokens": 2000});
     vec![
@@ -142,6 +138,22 @@ fn refused() -> Vec<Refused> {
             before: json!("json_schema"),
             after: Value::Null,
         },
+    ]
+}
+
+fn format() -> Value {
+    json!({"type": "json_schema", "json_schema": {"name": "a", "strict": true, "schema":
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}}})
+}
+
+/// What has to do with the sum of a request's schemas, with thoughts and with efforts.
+fn refused_as_well() -> Vec<Refused> {
+    let parameters = json!({"type": "object", "properties": {}});
+    let format = format();
+    let mut strict =
+        tool(&json!({"type": "object", "properties": {}, "additionalProperties": false}));
+    strict["function"]["strict"] = json!(true);
+    vec![
         Refused {
             server: "anthropic",
             says: "Schemas contains too many optional parameters (37), which would make grammar compilation inefficient. Reduce the number of optional parameters in your tool schemas (limit: 24).",
@@ -221,7 +233,7 @@ fn what_a_model_refuses_is_learnt_and_asked_otherwise() {
         at,
         before,
         after,
-    } in refused()
+    } in refused().into_iter().chain(refused_as_well())
     {
         let body = asking(&request);
         let first = planned(CHAT, &body, server, &[]).unwrap();

@@ -152,7 +152,7 @@ fn a_strict_schema_is_told_groq_and_cerebras_as_they_take_it() {
     let (there, losses) = sent(CHAT, &body, "groq");
     let schema = &there["response_format"]["json_schema"]["schema"];
     assert_eq!(schema["additionalProperties"], false);
-    assert_eq!(schema["properties"]["a"]["maxLength"], 9);
+    assert_eq!(schema["properties"]["a"].get("maxLength"), None);
     assert!(!losses.is_empty());
     let (there, losses) = sent(CHAT, &body, "cerebras");
     let schema = &there["response_format"]["json_schema"]["schema"];
@@ -248,4 +248,96 @@ fn one_call_alone_is_a_list_of_one() {
     );
     assert!(told.contains(r#""name":"f""#), "{told}");
     assert!(told.contains(r#""finish_reason":"tool_calls""#), "{told}");
+}
+
+#[test]
+fn who_was_told_not_to_think_has_thought_nothing() {
+    let format = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}});
+    let asked =
+        |effort: &str| asking(&json!({"response_format": format, "reasoning_effort": effort}));
+    for server in [
+        "vllm@0.32.0",
+        "sglang@0.5.23",
+        "llama-cpp",
+        "lm-studio",
+        "ollama",
+    ] {
+        let message = json!({"role": "assistant", "content": null, "reasoning_content": "{\"a\": 1}", "reasoning": "{\"a\": 1}"});
+        let reply = json!({"id": "r", "object": "chat.completion", "created": 1, "model": "m",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+        let recorded = Recorded {
+            status: 200,
+            streamed: false,
+            body: reply.to_string().into_bytes(),
+        };
+        let told = whole(
+            &planned(CHAT, &asked("none"), server),
+            &rule(server),
+            &recorded,
+        );
+        assert!(
+            told.contains(r#""content":"{\"a\": 1}""#),
+            "{server}: {told}"
+        );
+    }
+}
+
+fn lists(streamed: bool) -> Value {
+    let list = json!({"type": "array", "items": {"type": "integer"}});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": list}});
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}});
+    asking(&json!({"response_format": format, "tools": [tool], "stream": streamed}))
+}
+
+/// What a client of Chat's hears where it asks OpenAI for a list or a call.
+fn listed(message: &Value, reason: &str) -> Value {
+    let reply = json!({"id": "r", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}]});
+    let recorded = Recorded {
+        status: 200,
+        streamed: false,
+        body: reply.to_string().into_bytes(),
+    };
+    let told = whole(
+        &planned(CHAT, &lists(false), "openai"),
+        &rule("openai"),
+        &recorded,
+    );
+    // A violation is told in words.
+    serde_json::from_str(&told).unwrap_or_default()
+}
+
+#[test]
+fn words_before_a_call_are_a_remark_where_a_list_is_asked_for_in_an_object() {
+    let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let told = listed(
+        &json!({"role": "assistant", "content": "Let me look.", "tool_calls": [call]}),
+        "tool_calls",
+    );
+    assert_eq!(
+        told["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "f",
+        "{told}"
+    );
+    let told = listed(
+        &json!({"role": "assistant", "content": "{\"answer\": [1]}"}),
+        "stop",
+    );
+    assert_eq!(told["choices"][0]["message"]["content"], "[1]", "{told}");
+    // An object that has more in it is none around an answer.
+    let told = listed(
+        &json!({"role": "assistant", "content": "{\"answer\": [1], \"why\": 2}"}),
+        "stop",
+    );
+    assert!(told.get("choices").is_none(), "{told}");
+}
+
+#[test]
+fn an_object_around_an_answer_may_be_cut_anywhere() {
+    for said in ["", "{", "{\"", "{\"ans", "{\"answer\": [1"] {
+        let told = listed(&json!({"role": "assistant", "content": said}), "length");
+        let choice = &told["choices"][0];
+        assert_eq!(choice["finish_reason"], "length", "{said}: {told}");
+        let heard = choice["message"]["content"].as_str().unwrap_or_default();
+        assert!("[1".starts_with(heard), "{said}: {told}");
+    }
 }

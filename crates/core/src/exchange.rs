@@ -470,7 +470,7 @@ impl Exchange {
                 refusal: self.server.refuses_late() && self.demand.client.has_refusals(),
                 remark: (may_call || self.keeps_wire() && self.server.hosts_tools())
                     && self.demand.contract.content.is_some()
-                    && self.plan.rewrap == Rewrap::Keep,
+                    && matches!(self.plan.rewrap, Rewrap::Keep | Rewrap::Answer),
             },
         }
     }

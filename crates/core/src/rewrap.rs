@@ -447,9 +447,10 @@ impl Rewrapper {
 
     /// Whether text around a fence is left out: nothing but JSON is asked for.
     fn forgives_prose(&self) -> bool {
-        use Rewrap::{Arguments, Call, Calls, Json};
-        let is_json = matches!(self.plan.rewrap, Json | Arguments { .. } | Call | Calls);
-        is_json && self.mending.is_content && self.opening.is_none() && !self.may_be_marked()
+        self.plan.is_json_alone()
+            && self.mending.is_content
+            && self.opening.is_none()
+            && !self.may_be_marked()
     }
 
     /// The stage that reads what the lead has found.
@@ -563,9 +564,10 @@ impl Rewrapper {
     }
 
     /// The text ends in the middle of what may be no envelope: where no word of one has come, it
-    /// is read the other way, so that the client has what there is.
+    /// is read the other way, so that the client has what there is. (An object around an answer has nothing yet.)
     fn settle_cut(&mut self, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), Violation> {
         match &self.stage {
+            Stage::Envelope(_) if self.plan.rewrap == Rewrap::Answer => return Ok(()),
             Stage::Envelope(open) if !open.reader.has_begun() => {}
             _ => return Ok(()),
         }

@@ -5,13 +5,14 @@ use super::WayBack;
 use crate::ir::{Choice, Delta, Quote, RepairStep, Repairs, Rewrap, Violation};
 use crate::rewrap::Reading;
 use crate::rules::{
-    ANSWERS_AS_THOUGHTS, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT, HOLDS_BEHIND_THOUGHTS,
-    NO_TAGGED_CALLS, READS_CALLS, THOUGHTS_IN_TEXT,
+    ANSWERS_AS_THOUGHTS, ANSWERS_IN_FENCES, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT,
+    HOLDS_BEHIND_THOUGHTS, NO_TAGGED_CALLS, READS_CALLS, THOUGHTS_IN_TEXT,
 };
 
 /// What most models mark their thoughts with: others are named by the operator.
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
+const FENCE: &str = "```";
 
 /// What a good reply tells: a server that is to read calls left them in the text, or it took an answer for thoughts, so that the
 /// prompt opened some.
@@ -94,6 +95,9 @@ fn of_text(terms: &WayBack, text: &str) -> Option<&'static str> {
     }
     if text.trim_start().starts_with(OPEN) {
         return Some(THOUGHTS_IN_TEXT);
+    }
+    if terms.plan.rewrap == Rewrap::Keep && text.trim_start().starts_with(FENCE) {
+        return Some(ANSWERS_IN_FENCES);
     }
     let (thoughts, _) = text.split_once(CLOSE)?;
     // What begins as JSON or as a call has the mark in one of its strings, where a client's prompt may have put it.

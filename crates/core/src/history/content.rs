@@ -6,6 +6,8 @@ use crate::ir::{Edits, Part, Refusal, Role, Stated, Turn};
 
 /// What is true of each turn by itself.
 pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
+    // Of a turn with calls every message of the model's is to have them (experientiallabs/experiential#890).
+    let has_calls = turns.iter().any(|turn| !turn.calls.is_empty());
     for turn in turns {
         if turn.is_developer && to.refuses(Refusal::Developer) {
             turn.is_developer = false;
@@ -21,7 +23,7 @@ pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
         if to.refuses(Refusal::ForeignThoughts) {
             own_thoughts(turn, to, ledger);
         }
-        if to.refuses(Refusal::MissingThoughts) && !turn.calls.is_empty() {
+        if to.refuses(Refusal::MissingThoughts) && turn.role == Role::Assistant && has_calls {
             with_thoughts(turn);
         }
         if to.refuses(Refusal::ExtraMembers) {
@@ -81,6 +83,10 @@ fn without_extras(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
         }
     }
     turn.unknown = others;
+    if turn.reasoning.is_some() {
+        // Under the server's own name.
+        turn.edits.add(Edits::THOUGHTS);
+    }
     turn.edits.add(Edits::EXTRAS);
 }
 

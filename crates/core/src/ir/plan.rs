@@ -153,6 +153,17 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether nothing but JSON is asked for.
+    #[must_use]
+    pub fn is_json_alone(&self) -> bool {
+        use Rewrap::{Answer, Arguments, Call, Calls, Json};
+        match self.rewrap {
+            Json | Arguments { .. } | Call | Calls => true,
+            Answer => !self.takes_text(),
+            _ => false,
+        }
+    }
+
     /// Whether a text that is no JSON is told as it is: the answer, or a remark beside a call of the server's own.
     #[must_use]
     pub fn takes_text(&self) -> bool {

@@ -27,7 +27,7 @@ pub enum Shape {
     Many,
     /// One envelope, or `{"answer": …}`. The first key that is one of these decides.
     CallOrAnswer,
-    /// `{"answer": …}` alone.
+    /// `{"answer": …}` alone: an object with other keys is none.
     Answer,
 }
 
@@ -291,7 +291,7 @@ impl EnvelopeReader {
         };
         let (seen, target, word) = match key.as_deref() {
             Some(key) if self.shape == Shape::Answer && key != "answer" => {
-                return Ok(Target::Skipped);
+                return Err(EnvelopeFaultKind::NoAnswer);
             }
             Some("name") => (&mut envelope.has_name, Target::Name, "name"),
             Some("arguments" | "parameters" | "input") => {

@@ -377,6 +377,9 @@ fn a_tool_is_meant_where_one_name_alone_is_alike() {
         ("get_weathers", None),
         ("get_time", None),
         ("LIST", Some("list")),
+        ("functions.list", Some("list")),
+        ("get_weather<|channel|>commentary", Some("get_weather")),
+        ("<|channel|>list", None),
         ("", None),
         ("_", None),
     ] {

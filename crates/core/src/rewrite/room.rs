@@ -32,9 +32,7 @@ impl Writer<'_> {
             Route::Convert(kind) => kind,
             Route::Instruct | Route::Refuse => return Ok(None),
         };
-        let is_off = |thinking: &Thinking| thinking.amount == Amount::Off;
-        let is_off = self.request.thinking.as_ref().is_some_and(is_off);
-        if is_off || self.rule.answers_as_thoughts {
+        if self.thinks_not() || self.rule.answers_as_thoughts {
             return Ok(None);
         }
         if !self.rule.states_thoughts() {
@@ -128,10 +126,13 @@ impl Writer<'_> {
     pub(super) fn note_start(&mut self, kind: &str, is_all: bool, has_room: bool) {
         let is_open = self.is_open();
         self.has_room = has_room;
-        self.is_all_content = is_all && self.rule.holds_from_start(kind) && !(has_room && is_open);
+        let is_held = self.rule.holds_from_start(kind);
+        // Who does not think has no thoughts (vllm-project/vllm#17349, sgl-project/sglang#14821).
+        let is_unthinking = self.thinks_not() || self.rule.answers_as_thoughts;
+        self.is_all_content = is_all && (is_held || is_unthinking) && !(has_room && is_open);
         // A call cannot begin as thoughts do: what a client lets a model write must not hide everybody's answers.
         let is_call = self.contract.content.is_none() && self.contract.calls == Calls::Required;
-        let is_telling = self.is_all_content && !is_open && is_call;
+        let is_telling = self.is_all_content && is_held && !is_open && is_call;
         let opening = self.opening().filter(|_| is_telling);
         self.tells_opening = opening.map(|(_, fact)| fact);
     }

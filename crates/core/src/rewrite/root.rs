@@ -6,9 +6,9 @@
 
 use super::Writer;
 use crate::error::Error;
-use crate::ir::{Constraint, Rewrap, Strategy};
+use crate::ir::{Calls, Constraint, Rewrap, Strategy};
 use crate::schema::merge::{self, Alternatives};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 impl Writer<'_> {
     /// Puts the client's constraint on the answer where the server enforces it, in an object if it takes nothing else;
@@ -30,7 +30,13 @@ impl Writer<'_> {
             self.losses.truncate(known);
         }
         let placed = self.place(stated, spelling)?;
-        Ok(placed.map(|strategy| (strategy, Rewrap::Keep)))
+        // A remark may stand beside calls.
+        let is_alone = self.contract.calls != Calls::Optional && stated.is_json();
+        let rewrap = match is_alone && self.rule.answers_in_fences {
+            true => Rewrap::Json,
+            false => Rewrap::Keep,
+        };
+        Ok(placed.map(|strategy| (strategy, rewrap)))
     }
 
     /// The schema of an object around the answer, where the server takes no schema of a root like this one's.
@@ -39,8 +45,11 @@ impl Writer<'_> {
             return None;
         };
         let profile = &self.rule.schema;
-        let says_something = |schema: &Value| schema.as_object().is_some_and(|map| !map.is_empty());
-        if profile.needs.is_empty() || !says_something(schema) {
+        // One that names properties and no type is an object's to whoever writes it.
+        let is_elses = |map: &Map<String, Value>| {
+            !map.is_empty() && (map.contains_key("type") || !map.contains_key("properties"))
+        };
+        if profile.needs.is_empty() || !schema.as_object().is_some_and(is_elses) {
             return None;
         }
         let is_lacking = match profile.strict_only && !self.is_strict() {

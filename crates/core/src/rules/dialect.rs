@@ -151,6 +151,7 @@ impl Dialect {
             history: self.history_at(version),
             thinking: self.thinking(version),
             answers_as_thoughts: false,
+            answers_in_fences: false,
             prompt_opens: PromptOpens::default(),
             markup: Markups::Unknown,
             in_text: InText::default(),

@@ -35,6 +35,9 @@ pub const CALLS_IN_TEXT: &str = "calls_in_text";
 /// The fact that a reply to a demand began with thoughts, in the text: nothing takes them off there.
 pub const THOUGHTS_IN_TEXT: &str = "thoughts_in_text";
 
+/// The fact that an answer that was to be JSON stood in a code fence, so that the server did not hold it.
+pub const ANSWERS_IN_FENCES: &str = "answers_in_fences";
+
 /// The fact that it began within them: the prompt opens what the model closes.
 pub const BEGINS_INSIDE_THOUGHTS: &str = "begins_inside_thoughts";
 
@@ -146,6 +149,7 @@ impl Rule {
             OPENS_THOUGHTS => rule.prompt_opens = PromptOpens::Silent,
             OPENS_ASKED_THOUGHTS => rule.prompt_opens = rule.prompt_opens.max(PromptOpens::Asked),
             CALLS_IN_TEXT => rule.calls_in_text = true,
+            ANSWERS_IN_FENCES => rule.answers_in_fences = true,
             "no_first_counts" => rule.counts_first = None,
             "no_thinking_budgets" => rule.refuse_budgets(),
             "no_efforts" => refuse(&mut rule.thinking.effort, "this model knows no efforts"),

@@ -348,6 +348,9 @@ pub struct Rule {
     /// Whether it was seen to answer among its thoughts, where no constraint holds
     /// ([`super::ANSWERS_AS_THOUGHTS`]).
     pub answers_as_thoughts: bool,
+    /// Whether it was seen to write JSON in a code fence, where it was to hold the model to the JSON alone
+    /// ([`super::ANSWERS_IN_FENCES`]).
+    pub answers_in_fences: bool,
     /// Whether the prompt opens the model's thoughts.
     pub prompt_opens: PromptOpens,
     /// In which markup its models write their calls, as far as it or the operator told: see [`Rule::markup_of`].

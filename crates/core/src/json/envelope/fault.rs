@@ -44,8 +44,8 @@ pub enum EnvelopeFaultKind {
     /// The envelope ended without arguments.
     #[error("the object has no `arguments`")]
     NoInput,
-    /// The object ended without an answer.
-    #[error("the object has no `answer`")]
+    /// The object has something else than an answer.
+    #[error("the object is not one of an `answer` alone")]
     NoAnswer,
     /// A key that decides something is there twice, be it in another spelling.
     #[error("the object has a second `{0}`")]

@@ -61,6 +61,16 @@ fn what_has_an_object_at_its_root_or_goes_to_a_server_that_takes_any_stays_as_it
     }
 }
 
+/// Who names properties means an object, in which `answer` may be one of them.
+#[test]
+fn what_names_properties_goes_into_no_object() {
+    let schema = json!({"properties": {"answer": {"type": "object"}, "why": {}}});
+    for strict in [None, Some(true)] {
+        let rewritten = on(&rule("openai"), &asked_for(&schema, strict)).unwrap();
+        assert_ne!(rewritten.plan.rewrap, Rewrap::Answer, "{strict:?}");
+    }
+}
+
 #[test]
 fn a_union_at_the_root_is_held_as_it_is_within_an_object() {
     let branch = |kind: &str| {

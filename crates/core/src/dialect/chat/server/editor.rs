@@ -183,15 +183,8 @@ fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Bo
     Some(raw(&message))
 }
 
-/// What every server of Chat's takes in a message, and Mistral's `prefix`.
-const MEMBERS: [&str; 6] = [
-    "role",
-    "content",
-    "name",
-    "tool_calls",
-    "tool_call_id",
-    "prefix",
-];
+/// What every server of Chat's takes in a message.
+const MEMBERS: [&str; 5] = ["role", "content", "name", "tool_calls", "tool_call_id"];
 
 /// The legacy `functions` as `tools`, which every server knows.
 fn modernise(fields: &mut Fields, request: &Request) {
