@@ -25,6 +25,10 @@ pub(in crate::dialect::messages::client) struct EventWriter {
     /// The only choice that there is.
     choice: Option<u32>,
     open: Option<Open>,
+    /// The server's end of a call's block, which is told once nothing can be mended in it any more.
+    due: Option<Vec<u8>>,
+    /// The kept block is that of a call.
+    keeps_call: bool,
     /// The server's events of a text block that says nothing yet: what it says may come as something else, and an empty one Anthropic
     /// does not take back.
     begun: Vec<Vec<u8>>,
@@ -133,6 +137,8 @@ impl EventWriter {
             has_begun: false,
             choice: None,
             open: None,
+            due: None,
+            keeps_call: false,
             begun: Vec::new(),
             callers: Vec::new(),
             input: Braces::default(),
@@ -228,6 +234,7 @@ impl EventWriter {
                 self.begin(out);
                 self.close(out);
                 self.open = Some(Open::Kept);
+                self.keeps_call = memchr::memmem::find(data, b"\"tool_use\"").is_some();
             }
             "content_block_delta" | "content_block_stop" if self.open.is_none() => return,
             "message_delta" => {
@@ -243,7 +250,13 @@ impl EventWriter {
             fields.set("index", raw(&self.blocks));
             Some(fields.to_json())
         });
-        event(&head.r#type, moved.as_deref().unwrap_or(data), out);
+        let data = moved.as_deref().unwrap_or(data);
+        let is_call = self.keeps_call || matches!(self.open, Some(Open::Call(_)));
+        if head.r#type == "content_block_stop" && is_call {
+            self.due = Some(data.to_vec());
+            return;
+        }
+        event(&head.r#type, data, out);
         if head.r#type == "content_block_stop" {
             self.open = None;
             self.blocks += 1;
@@ -435,8 +448,14 @@ impl EventWriter {
     }
 
     fn end_block(&mut self, out: &mut Vec<u8>) {
-        let stop = json!({"type": "content_block_stop", "index": self.blocks});
-        write("content_block_stop", &stop, out);
+        self.keeps_call = false;
+        match self.due.take() {
+            Some(stop) => event("content_block_stop", &stop, out),
+            None => {
+                let stop = json!({"type": "content_block_stop", "index": self.blocks});
+                write("content_block_stop", &stop, out);
+            }
+        }
         self.open = None;
         self.blocks += 1;
     }
