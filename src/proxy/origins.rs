@@ -3,6 +3,7 @@
 
 use crate::config::Origins;
 use http::HeaderName;
+use http::header::ORIGIN;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use std::pin::Pin;
@@ -17,22 +18,18 @@ const MAX_AGE: Duration = Duration::from_secs(7200);
 
 /// The layer; none where nobody's pages are named. Credentials of a browser's own are not allowed: clients send keys.
 pub(super) fn layer(origins: &Origins) -> Option<CorsLayer> {
-    let (allowed, varies) = match origins {
+    let (allowed, varying): (_, &[HeaderName]) = match origins {
         Origins::Unsaid => return None,
-        Origins::Any => (AllowOrigin::from(Any), false),
-        Origins::Only(known) => (AllowOrigin::list(known.clone()), true),
+        Origins::Any => (AllowOrigin::from(Any), &[]),
+        Origins::Only(known) => (AllowOrigin::list(known.clone()), &[ORIGIN]),
     };
-    let mut varying: Vec<HeaderName> = Vec::new();
-    if varies {
-        varying.push(http::header::ORIGIN);
-    }
     let layer = CorsLayer::new()
         .allow_origin(allowed)
         .allow_methods(AllowMethods::mirror_request())
         .allow_headers(AllowHeaders::mirror_request())
         .allow_private_network(AllowPrivateNetwork::yes())
         .expose_headers(Any)
-        .vary(varying)
+        .vary(varying.to_vec())
         .max_age(MAX_AGE);
     Some(layer)
 }

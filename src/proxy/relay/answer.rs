@@ -269,7 +269,8 @@ impl Answer<'_> {
             && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
     }
 
-    /// The same, or that the model's reply was none, where the error says so and it is to be asked again.
+    /// What follows from an error that told this, as [`Self::after_error`] has it; or, where it says that nothing could be made of what
+    /// the model wrote, and that is to be asked again, a violation.
     fn told(&self, error: Error, told: &[Told]) -> Broken {
         let exchange = &self.planned.exchange;
         let is_asked_again = self.relay.app.config.on_violation == OnViolation::Retry

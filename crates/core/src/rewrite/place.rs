@@ -229,6 +229,12 @@ impl Writer<'_> {
             .or_else(|| self.holds_strictly.then_some(true))
     }
 
+    /// Whether the client states a constraint in a dialect that has no word for strict mode.
+    fn leaves_strict_unsaid(&self) -> bool {
+        let stated = self.request.constraint.as_ref();
+        stated.is_some_and(|stated| stated.strict.is_none() && !stated.may_say_strict())
+    }
+
     /// Whether strict mode is asked for.
     pub(super) fn is_strict(&self) -> bool {
         self.strict() == Some(true)
@@ -237,9 +243,7 @@ impl Writer<'_> {
     /// The schema for strict mode, where the client has no word for that and the schema loses nothing by it: dialects without the word
     /// mean every schema to be held.
     fn held_strictly(&self, schema: &Value) -> Option<Arc<ForServer>> {
-        let stated = self.request.constraint.as_ref()?;
-        let is_said = stated.strict.is_some() || stated.may_say_strict();
-        if is_said || self.rule.schema.strict_stated {
+        if !self.leaves_strict_unsaid() || self.rule.schema.strict_stated {
             return None;
         }
         let lowered = self.memo.lower(schema, &self.rule.schema);
@@ -327,9 +331,8 @@ impl Writer<'_> {
         };
         let is_read = !self.rule.schema.strict_only || self.is_strict() && spelling.is_some();
         // On no wire a schema is anything but an object.
-        let stated = self.request.constraint.as_ref();
-        let is_unsaid = stated.is_some_and(|it| it.strict.is_none() && !it.may_say_strict());
-        self.holds_strictly = self.rule.schema.says_strict && spelling.is_some() && is_unsaid;
+        self.holds_strictly =
+            self.rule.schema.says_strict && spelling.is_some() && self.leaves_strict_unsaid();
         let lowered = match is_read || *schema == Value::Bool(true) {
             true => self.memo.lower(schema, &self.rule.schema),
             false => {

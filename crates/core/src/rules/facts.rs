@@ -35,11 +35,11 @@ pub const CALLS_IN_TEXT: &str = "calls_in_text";
 /// The fact that a reply to a demand began with thoughts, in the text: nothing takes them off there.
 pub const THOUGHTS_IN_TEXT: &str = "thoughts_in_text";
 
-/// The fact that an answer that was to be JSON stood in a code fence, so that the server did not hold it.
-pub const ANSWERS_IN_FENCES: &str = "answers_in_fences";
-
 /// The fact that it began within them: the prompt opens what the model closes.
 pub const BEGINS_INSIDE_THOUGHTS: &str = "begins_inside_thoughts";
+
+/// The fact that an answer that was to be JSON stood in a code fence, so that the server did not hold it.
+pub const ANSWERS_IN_FENCES: &str = "answers_in_fences";
 
 /// The fact that the reply to a request of the proxy's own began with thoughts in the text. What a client made a
 /// model say never tells it.
@@ -309,7 +309,6 @@ impl Rule {
         }
     }
 
-    /// Fields that are not sent from now on.
     /// Fields that a model turned out not to take.
     fn drop_told(&mut self, fact: &str) {
         match fact {
@@ -323,6 +322,7 @@ impl Rule {
         }
     }
 
+    /// Fields that are not sent from now on.
     fn drop_fields(&mut self, names: &[&str], reason: &str) {
         for name in names {
             if !self.fields.iter().any(|field| field.name == *name) {
