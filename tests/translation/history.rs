@@ -914,7 +914,7 @@ fn a_file_that_an_agent_read_ends_no_conversation_where_files_are_refused() {
 #[test]
 fn results_stand_behind_their_calls_where_a_models_template_renders_them() {
     let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
-    let said = |id: &str| json!({"role": "assistant", "content": null, "tool_calls": [call(id)]});
+    let said = |id: &str| json!({"role": "assistant", "content": "", "tool_calls": [call(id)]});
     let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": id});
     let user = |text: &str| json!({"role": "user", "content": text});
     // Each call a turn of its own (strands), and the user between (Semantic Kernel).

@@ -67,6 +67,14 @@ fn refused() -> Vec<Refused> {
         },
         Refused {
             server: "anthropic",
+            says: "adaptive thinking is not supported on this model",
+            request: json!({"reasoning_effort": "high"}),
+            at: "/thinking/type",
+            before: json!("adaptive"),
+            after: json!("enabled"),
+        },
+        Refused {
+            server: "anthropic",
             says: "\"thinking.type.disabled\" is not supported for this model.",
             request: off.clone(),
             at: "/thinking",
@@ -269,16 +277,31 @@ fn what_a_model_refuses_is_learnt_and_asked_otherwise() {
 }
 
 #[test]
-fn who_thinks_as_it_likes_thinks_where_an_effort_is_asked_for() {
-    let body = asking(&json!({"reasoning_effort": "high"}));
-    let exchange = planned(CHAT, &body, "anthropic", &["no_thinking_budgets"]).unwrap();
-    let there = sent(&exchange);
-    assert_eq!(
-        there["thinking"],
-        json!({"type": "adaptive", "display": "summarized"})
-    );
-    assert_eq!(there["output_config"]["effort"], "high");
-    assert_eq!(lost(&exchange), Vec::<&str>::new());
+fn who_asks_for_an_effort_of_anthropics_has_thoughts() {
+    let adaptive = json!({"type": "adaptive", "display": "summarized"});
+    for facts in [&[][..], &["no_thinking_budgets"]] {
+        let body = asking(&json!({"reasoning_effort": "high"}));
+        let exchange = planned(CHAT, &body, "anthropic", facts).unwrap();
+        let there = sent(&exchange);
+        assert_eq!(there["thinking"], adaptive);
+        assert_eq!(there["output_config"]["effort"], "high");
+        assert_eq!(lost(&exchange), Vec::<&str>::new());
+        // A forced call goes without them: the effort is what is left of it.
+        let tools = json!([tool(&json!({"type": "object", "properties": {}}))]);
+        let more = json!({"reasoning_effort": "high", "tools": tools, "tool_choice": "required"});
+        let exchange = planned(CHAT, &asking(&more), "anthropic", facts).unwrap();
+        let there = sent(&exchange);
+        assert_eq!(there.get("thinking"), None);
+        assert_eq!(there["output_config"]["effort"], "high");
+        assert_eq!(lost(&exchange), ["/reasoning_effort"]);
+        // So does one with a budget that the model does not take.
+        let more = json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "tools": tools, "tool_choice": "required"});
+        let exchange = planned(CHAT, &asking(&more), "anthropic", facts).unwrap();
+        assert_eq!(sent(&exchange).get("thinking"), None, "{facts:?}");
+    }
+    let unlimited = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "reasoning_effort": "high"});
+    let exchange = planned(CHAT, &unlimited, "anthropic", &[]).unwrap();
+    assert_eq!(sent(&exchange)["max_tokens"], 4096 + 16_384);
 }
 
 #[test]

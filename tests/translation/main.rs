@@ -31,6 +31,8 @@ mod messages;
 mod odd_tools;
 mod openai;
 mod own_words;
+mod programs;
+mod programs;
 mod recordings;
 mod refusals;
 mod replay;

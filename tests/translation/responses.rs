@@ -581,7 +581,7 @@ fn thoughts_come_back_where_the_client_sends_nothing_but_what_was_encrypted() {
             "vllm@0.32.0",
         );
         let said = &told["body"]["messages"][1];
-        assert_eq!(said["reasoning_content"], "Hm.", "{told}");
+        assert_eq!(said["reasoning"], "Hm.", "{told}");
     }
 }
 

@@ -9,13 +9,13 @@ const CHAT: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";
 const GEMINI: &str = "/v1beta/models/m:generateContent";
 
-fn planned(path: &str, body: &Value, server: &str) -> Exchange {
+pub(crate) fn planned(path: &str, body: &Value, server: &str) -> Exchange {
     let client = passage::client(path).unwrap();
     let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
     exchange::plan(demand, &rule(server)).unwrap()
 }
 
-fn sent(path: &str, body: &Value, server: &str) -> (Value, Vec<String>) {
+pub(crate) fn sent(path: &str, body: &Value, server: &str) -> (Value, Vec<String>) {
     let exchange = planned(path, body, server);
     let sent = exchange.sent().map_or_else(
         || body.clone(),
@@ -25,7 +25,7 @@ fn sent(path: &str, body: &Value, server: &str) -> (Value, Vec<String>) {
     (sent, losses.map(|loss| loss.pointer.clone()).collect())
 }
 
-fn asking(more: &Value) -> Value {
+pub(crate) fn asking(more: &Value) -> Value {
     let mut body =
         json!({"model": "m", "max_tokens": 9000, "messages": [{"role": "user", "content": "hi"}]});
     let more = more.as_object().unwrap().clone();
@@ -340,4 +340,82 @@ fn an_object_around_an_answer_may_be_cut_anywhere() {
         let heard = choice["message"]["content"].as_str().unwrap_or_default();
         assert!("[1".starts_with(heard), "{said}: {told}");
     }
+}
+
+/// The arguments of the first call that a client of Chat's hears.
+fn arguments(told: &str, streamed: bool) -> String {
+    if !streamed {
+        let reply: Value = serde_json::from_str(told).unwrap();
+        let call = &reply["choices"][0]["message"]["tool_calls"][0];
+        return call["function"]["arguments"].as_str().unwrap().to_owned();
+    }
+    let chunks = told.lines().filter_map(|line| line.strip_prefix("data: {"));
+    let pieces = chunks.filter_map(|rest| {
+        let chunk: Value = serde_json::from_str(&format!("{{{rest}")).unwrap();
+        let call = &chunk["choices"][0]["delta"]["tool_calls"][0];
+        call["function"]["arguments"].as_str().map(str::to_owned)
+    });
+    pieces.collect()
+}
+
+/// MCP's servers name parameters so (`filter[id]` of App Store Connect's, `$top` of Graph's), and one such fails every request.
+#[test]
+fn parameters_have_names_that_anthropic_takes_and_the_client_hears_its_own() {
+    let schema = json!({"type": "object", "required": ["filter[id]", "top"], "additionalProperties": false,
+        "properties": {"filter[id]": {"type": "string"}, "top": {"type": "integer"},
+                       "@same": {"$ref": "#/properties/filter%5Bid%5D"}}});
+    let tools = json!([
+        {"type": "function", "function": {"name": "files.list", "parameters": schema}},
+        {"type": "function", "function": {"name": "plain", "parameters": {"type": "object", "properties": {"a.b": {"type": "string"}}}}}]);
+    for streamed in [false, true] {
+        let body = asking(&json!({"tools": tools, "tool_choice": "required", "stream": streamed}));
+        let exchange = planned(CHAT, &body, "anthropic");
+        let there: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+        let told = &there["tools"][0]["input_schema"];
+        let keys: Vec<&String> = told["properties"].as_object().unwrap().keys().collect();
+        assert!(
+            keys[0].starts_with("filter_id__") && keys[1] == "top",
+            "{told}"
+        );
+        assert_eq!(told["required"], json!([keys[0], "top"]));
+        assert!(there["tools"][1]["input_schema"]["properties"]["a.b"].is_object());
+        let input = json!({keys[0]: "7", "top": 3, keys[2]: "x"}).to_string();
+        let wanted = r#"{"filter[id]":"7","top":3,"@same":"x"}"#;
+        let name = &there["tools"][0]["name"];
+        let reply = match streamed {
+            false => json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use",
+                "content": [{"type": "tool_use", "id": "toolu_1", "name": name, "input": serde_json::from_str::<Value>(&input).unwrap()}],
+                "usage": {"input_tokens": 1, "output_tokens": 1}}).to_string(),
+            true => {
+                let pieces = input.as_bytes().chunks(5).map(|piece| {
+                    json!({"type": "content_block_delta", "index": 0,
+                        "delta": {"type": "input_json_delta", "partial_json": std::str::from_utf8(piece).unwrap()}})
+                });
+                let begin = [
+                    json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+                        "content": [], "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+                    json!({"type": "content_block_start", "index": 0,
+                        "content_block": {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}}),
+                ];
+                let end = [
+                    json!({"type": "content_block_stop", "index": 0}),
+                    json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}}),
+                    json!({"type": "message_stop"}),
+                ];
+                let events = begin.into_iter().chain(pieces).chain(end);
+                let line = |event: Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+                events.map(line).collect()
+            }
+        };
+        let recorded = Recorded {
+            status: 200,
+            streamed,
+            body: reply.into_bytes(),
+        };
+        let told = whole(&exchange, &rule("anthropic"), &recorded);
+        assert_eq!(arguments(&told, streamed), wanted, "{told}");
+    }
+    // Its own clients are told by it.
+    let own = asking(&json!({"tools": [{"name": "list", "input_schema": schema}]}));
+    assert!(planned(MESSAGES, &own, "anthropic").sent().is_none());
 }

@@ -10,6 +10,7 @@ pub mod gemini;
 pub mod interactions;
 pub mod keeper;
 pub mod messages;
+pub(crate) mod mixed;
 pub mod ollama;
 mod regexes;
 pub mod responses;

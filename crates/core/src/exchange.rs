@@ -31,13 +31,14 @@ mod whole;
 use crate::check::Check;
 use crate::dialect::chat::client::Chat;
 use crate::dialect::client::{self, Client};
+use crate::dialect::mixed;
 use crate::dialect::server::{self, About, Asked, Editor, Ends, Frame, Render, Server};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
     Request, Rewrap, Seal, Strategy, Violation, Wire,
 };
-use crate::json::strict;
+use crate::json::{place, strict};
 use crate::passage;
 use crate::rewrap::Reading;
 pub use crate::rewrite::{Memo, NoMemo, Options};
@@ -157,7 +158,7 @@ pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Dema
 
 /// The same of a body that is known to be strict JSON.
 fn read_strict(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
-    let mut request = client.read(path, body)?;
+    let (client, mut request) = read_as(client, path, body)?;
     let mut restated = false;
     for schema in request.schemas_mut() {
         restated |= rooted::mend(schema);
@@ -171,6 +172,23 @@ fn read_strict(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<D
         request,
         contract,
     })
+}
+
+/// The request, and whose it is: of the route's dialect, unless its conversation stands where another one has it.
+fn read_as(
+    client: &'static dyn Client,
+    path: &str,
+    body: &[u8],
+) -> Result<(&'static dyn Client, Request), Error> {
+    let read = client.read(path, body);
+    let other = match &read {
+        Ok(request) => mixed::client(client, |name| request.fields.has(name)),
+        Err(_) => mixed::client(client, |name| place::field(body, name).is_some()),
+    };
+    match other {
+        Some(other) => Ok((other, other.read(path, body)?)),
+        None => Ok((client, read?)),
+    }
 }
 
 /// The same of a Chat Completions request.

@@ -40,14 +40,17 @@ pub fn fit(turns: &mut Vec<Turn>, to: &Fitting<'_>) -> Vec<Loss> {
     content::said(turns, to, &mut ledger);
     content::ending_thoughts(turns, to, &mut ledger);
     results::arrange(turns, to, &mut ledger);
+    results::one_by_one(turns, to);
     ids::rename(turns, to);
     names::rename(turns, to);
     ids::sign(turns, to);
+    content::text_files(turns, to);
     content::files(turns, to, &mut ledger);
     content::images(turns, to, &mut ledger);
     text::calls(turns, to, &mut ledger);
     content::empty(turns, to, &mut ledger);
     roles::instructions(turns, to, &mut ledger);
+    roles::userless(turns, to, &mut ledger);
     roles::alternate(turns, to, &mut ledger);
     ledger.losses
 }

@@ -3,9 +3,12 @@
 
 pub mod ecma;
 pub mod free;
+mod plain;
 pub mod spelling;
 pub mod ways;
 pub(crate) mod written;
+
+pub use plain::plain;
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 

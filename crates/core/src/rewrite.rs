@@ -14,6 +14,7 @@ mod memo;
 mod names;
 mod one_object;
 mod place;
+mod plain_patterns;
 mod plain_tools;
 mod prompt;
 mod room;
@@ -158,6 +159,7 @@ pub fn rewrite(
     writer.end_thoughts();
     let lost = writer.lose_hosted();
     writer.plain_tools();
+    let renamed_keys = writer.rename_keys();
     let renamed = writer.rename_tools();
     let tools = contract
         .tools
@@ -180,6 +182,7 @@ pub fn rewrite(
         tools,
         wraps_inputs: writer.wraps_inputs,
         renamed,
+        renamed_keys,
         one_call,
         legacy_functions: request.legacy_functions,
         counts_first: counts_first.is_some(),

@@ -38,6 +38,7 @@ pub(crate) mod tests;
 use crate::error::Kind;
 
 pub use canonical::canonical;
+pub(crate) use graph::percent_decode;
 pub use guard::{SchemaLimits, guard};
 pub use lower::{Lowered, Unkept, Why, described, described_in_full, has_object_without, lower};
 pub use profile::Profile;

@@ -459,11 +459,9 @@ fn every_call_has_an_id_of_its_own() {
     ];
     let told = translated(SERVER, &tools("auto"), true, &events(&stream));
     let ids: std::collections::HashSet<_> = (chunks(&told).iter())
-        .filter_map(|chunk| {
-            chunk["choices"][0]["delta"]["tool_calls"][0]["id"]
-                .as_str()
-                .map(str::to_owned)
-        })
+        .filter_map(|chunk| chunk["choices"][0]["delta"]["tool_calls"].as_array())
+        .flatten()
+        .filter_map(|call| call["id"].as_str().map(str::to_owned))
         .collect();
     assert_eq!(ids.len(), 2, "{told}");
 }

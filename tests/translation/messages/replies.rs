@@ -415,7 +415,7 @@ fn a_thought_comes_back_with_a_signature_that_is_known_when_it_returns() {
     let turn = &super::sent(&exchange)["messages"][1];
     assert_eq!(
         turn,
-        &json!({"role": "assistant", "content": "hi", "reasoning_content": "hm"})
+        &json!({"role": "assistant", "content": "hi", "reasoning": "hm"})
     );
     assert!(exchange.losses.is_empty(), "{:?}", exchange.losses);
 }
@@ -434,7 +434,9 @@ fn a_thought_goes_back_in_the_servers_own_words_or_is_told_as_lost() {
     let signature = Seal::default().sign("hm");
     let ours = thinking(&json!({"type": "thinking", "thinking": "hm", "signature": signature}));
     for (server, name) in [
-        ("vllm@0.32.0", "reasoning_content"),
+        ("vllm@0.11.0", "reasoning_content"),
+        ("vllm@0.12.0", "reasoning"),
+        ("vllm@0.32.0", "reasoning"),
         ("sglang@0.5.23", "reasoning_content"),
         ("groq", "reasoning"),
         ("ollama-native", "thinking"),

@@ -150,7 +150,7 @@ fn a_conversation_stands_there_in_items() {
         "tool_choice": {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "f"}, {"type": "custom", "name": "g"}]},
         "parallel_tool_calls": false,
         "max_output_tokens": 900, "temperature": 0.5, "top_p": 0.5, "stream": true, "store": false,
-        "reasoning": {"effort": "high"},
+        "reasoning": {"effort": "high", "summary": "auto"},
         "text": {"verbosity": "low"},
         "include": ["message.output_text.logprobs"], "top_logprobs": 2,
         "metadata": {"a": "b"}, "service_tier": "flex", "safety_identifier": "u", "prompt_cache_key": "k",

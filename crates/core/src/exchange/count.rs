@@ -144,6 +144,7 @@ fn input(input: &CallInput) -> u64 {
     match input {
         CallInput::Object(object) => letters(object.get()),
         CallInput::Text(stated) => letters(&stated.text),
+        CallInput::Empty => 0,
         CallInput::Custom(text) => letters(text),
     }
 }

@@ -237,6 +237,10 @@ impl Reported {
             .or_else(|| text(&value["detail"]))
             .or_else(|| value["detail"].as_array().map(|faults| details(faults)))
             .unwrap_or_else(|| plain(body));
+        let message = match behind(&inner["metadata"]["raw"]) {
+            Some(reason) if !message.contains(&reason) => format!("{message}: {reason}"),
+            _ => message,
+        };
         let named = ["code", "status"].map(|name| inner[name].as_u64());
         let named = named
             .into_iter()
@@ -254,6 +258,16 @@ impl Reported {
             refuses_key: is_key_wrong(&inner["details"]),
         }
     }
+}
+
+/// What the provider behind a gateway said ("Provider returned error", OpenRouter): an error reply of its own, or words.
+fn behind(raw: &Value) -> Option<String> {
+    let text = raw.as_str().filter(|text| !text.is_empty())?;
+    let said: Value = serde_json::from_str(text).unwrap_or_default();
+    let message = said["error"]["message"]
+        .as_str()
+        .or_else(|| said["message"].as_str());
+    Some(message.unwrap_or(text).to_owned())
 }
 
 /// google.rpc's `ErrorInfo` of a key that is not one.

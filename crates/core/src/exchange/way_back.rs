@@ -138,6 +138,7 @@ impl WayBack {
             && !self.plan.one_call
             && !self.plan.wraps_inputs
             && self.plan.renamed.is_empty()
+            && self.plan.renamed_keys.is_empty()
     }
 
     /// What the reply is written with.

@@ -3,6 +3,8 @@
 use super::results::as_objects;
 use super::{Fitting, Ledger};
 use crate::ir::{Edits, Part, Refusal, Role, Stated, Turn};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 /// What is true of each turn by itself.
 pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
@@ -17,11 +19,18 @@ pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
         if to.refuses(Refusal::StringArguments) && !turn.calls.is_empty() {
             turn.edits.add(Edits::CALLS);
         }
+        if to.refuses(Refusal::TextParts) {
+            in_one(turn);
+        }
         if to.refuses(Refusal::Thoughts) {
             without_thoughts(turn, to, ledger);
         }
         if to.refuses(Refusal::ForeignThoughts) {
             own_thoughts(turn, to, ledger);
+        }
+        let is_other = |stated: &Stated| stated.origin.0.ends_with(".reasoning_content");
+        if to.refuses(Refusal::ReasoningContent) && turn.reasoning.as_ref().is_some_and(is_other) {
+            turn.edits.add(Edits::THOUGHTS);
         }
         if to.refuses(Refusal::MissingThoughts) && turn.role == Role::Assistant && has_calls {
             with_thoughts(turn);
@@ -36,6 +45,15 @@ pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
             turn.unknown.remove(at);
             turn.edits.add(Edits::NAME);
         }
+    }
+}
+
+/// What is said in texts alone, as one: a list of them is several messages to Ollama, of which none answers a call (ollama/ollama#17414).
+fn in_one(turn: &mut Turn) {
+    if !turn.parts.is_empty() && turn.parts.iter().all(is_text) {
+        let text = turn.text();
+        turn.parts = vec![Part::Text { text, cache: None }];
+        turn.edits.add(Edits::CONTENT);
     }
 }
 
@@ -93,7 +111,7 @@ fn without_extras(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
 /// Thoughts under the server's own name, and nothing that another server signed of them.
 fn own_thoughts(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
     let is_own = |stated: &Stated| {
-        let own = to.history.reasoning.as_deref();
+        let own = to.history.reasoning();
         own.is_some_and(|own| stated.origin.0.ends_with(&format!(".{own}")))
     };
     if turn
@@ -182,6 +200,47 @@ pub(super) fn images(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledge
     }
     fitted.extend(of_user(&mut moved));
     *turns = fitted;
+}
+
+/// Files of text as their text, which every model reads.
+pub(super) fn text_files(turns: &mut [Turn], to: &Fitting<'_>) {
+    if !to.refuses(Refusal::TextFiles) {
+        return;
+    }
+    for turn in turns {
+        for part in &mut turn.parts {
+            let Part::Data {
+                media_type,
+                data,
+                name,
+                ..
+            } = part
+            else {
+                continue;
+            };
+            let Some(said) = text_of(media_type, data) else {
+                continue;
+            };
+            let text = match name {
+                Some(name) => format!("{name}:\n\n{said}"),
+                None => said,
+            };
+            *part = Part::Text { text, cache: None };
+            turn.edits.add(Edits::CONTENT);
+        }
+    }
+}
+
+/// What a file of text says.
+fn text_of(media_type: &str, data: &str) -> Option<String> {
+    const TEXTS: [&str; 6] = ["json", "xml", "yaml", "x-yaml", "toml", "javascript"];
+    let is_text = match media_type.split_once('/')? {
+        ("text", _) => true,
+        ("application", kind) => TEXTS.contains(&kind) || kind.ends_with("+json"),
+        _ => false,
+    };
+    let bytes = is_text.then(|| STANDARD_NO_PAD.decode(data.trim_end_matches('=')).ok())?;
+    String::from_utf8(bytes?).ok()
 }
 
 /// Files that tools returned, or that were there before the model last spoke: an agent that reads a PDF sends it with each

@@ -55,6 +55,45 @@ pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledg
     }
 }
 
+/// Several calls of one turn as turns of their own, each with the results that answer it.
+pub(super) fn one_by_one(turns: &mut Vec<Turn>, to: &Fitting<'_>) {
+    let has_several = |turn: &Turn| turn.calls.len() > 1;
+    if !to.refuses(Refusal::ParallelCalls) || !turns.iter().any(has_several) {
+        return;
+    }
+    let mut apart: Vec<Turn> = Vec::with_capacity(turns.len());
+    let mut left = std::mem::take(turns).into_iter().peekable();
+    while let Some(mut turn) = left.next() {
+        if !has_several(&turn) {
+            apart.push(turn);
+            continue;
+        }
+        let mut results = Vec::new();
+        while let Some(result) = left.next_if(|next| next.role == Role::Tool) {
+            results.push(result);
+        }
+        let calls = std::mem::take(&mut turn.calls);
+        turn.edits.add(Edits::CALLS);
+        let mut first = Some(turn);
+        for call in calls {
+            let id = call.id.clone();
+            let its = first.take().unwrap_or_else(|| Turn {
+                parts: Vec::new(),
+                ..Turn::added(Role::Assistant, "")
+            });
+            apart.push(Turn {
+                calls: vec![call],
+                ..its
+            });
+            let (answers, others) = (results.into_iter()).partition(|result| result.call_id == id);
+            apart.extend::<Vec<Turn>>(answers);
+            results = others;
+        }
+        apart.append(&mut results);
+    }
+    *turns = apart;
+}
+
 /// Whether a call stands there in the words before there were tools.
 fn is_legacy(call: &Call) -> bool {
     call.id.is_none() && call.origin.0.ends_with(".function_call")
@@ -230,6 +269,11 @@ fn unanswered(call: &Call) -> Turn {
 pub(super) fn as_objects(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
     for call in &mut turn.calls {
         let text = match &call.input {
+            CallInput::Empty if to.refuses(Refusal::TextArguments) => {
+                call.input = CallInput::Object(crate::ir::raw(&serde_json::json!({})));
+                turn.edits.add(Edits::CALLS);
+                continue;
+            }
             CallInput::Custom(text) if to.refuses(Refusal::CustomCalls) => text,
             CallInput::Text(stated) if to.refuses(Refusal::TextArguments) => {
                 let reason = || {

@@ -1,7 +1,7 @@
 //! Who speaks when: instructions where a server takes them, and turns that alternate.
 
 use super::{Fitting, Ledger};
-use crate::ir::{Edits, Part, Refusal, Role, Turn};
+use crate::ir::{Edits, Origin, Part, Refusal, Role, Turn};
 
 const ASIDE: &str = "most chat templates take instructions at the beginning alone: it is told among the user's words";
 
@@ -21,6 +21,26 @@ pub(super) fn instructions(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut
     }
     if to.refuses(Refusal::System) {
         without_system(turns, to, ledger);
+    }
+}
+
+/// A word of the user's in a conversation that has none.
+pub(super) fn userless(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledger) {
+    let is_users = |turn: &Turn| turn.role == Role::User;
+    if !to.refuses(Refusal::Userless) || turns.iter().any(is_users) {
+        return;
+    }
+    let leading = turns.iter().take_while(|turn| is_system(turn)).count();
+    let reason = || format!("{} takes no conversation without a user", to.title);
+    let origin = turns
+        .first()
+        .map_or_else(|| Origin::new("messages"), |turn| turn.origin.clone());
+    ledger.lose("userless", &origin, reason);
+    if leading < turns.len() {
+        turns.insert(leading, Turn::added(Role::User, "(The assistant begins.)"));
+    } else if let Some(last) = turns.last_mut() {
+        last.role = Role::User;
+        last.edits.add(Edits::ROLE);
     }
 }
 

@@ -78,6 +78,7 @@ fn input(input: &CallInput) -> Cow<'_, str> {
     match input {
         CallInput::Object(object) => Cow::Borrowed(object.get()),
         CallInput::Text(stated) => Cow::Borrowed(&stated.text),
+        CallInput::Empty => Cow::Borrowed("{}"),
         // The only argument of a tool that takes text.
         CallInput::Custom(text) => Cow::Owned(json!({"input": text}).to_string()),
     }
@@ -101,6 +102,7 @@ fn written(call: &Call, to: &Fitting<'_>) -> String {
             json!({"name": call.name, "arguments": arguments})
         }
         CallInput::Text(stated) => json!({"name": call.name, "arguments": stated.text}),
+        CallInput::Empty => json!({"name": call.name, "arguments": {}}),
         CallInput::Custom(text) => json!({"name": call.name, "input": text}),
     };
     match to.is_tagged {

@@ -15,6 +15,8 @@ pub struct History {
     pub reasoning: Option<Cow<'static, str>>,
     /// Whether what servers signed goes along too (`thinking_blocks`, `extra_content`).
     pub sealed: bool,
+    /// Whether `reasoning_details` go along (OpenRouter).
+    pub details: bool,
     /// What stands in place of a call's signature that another server did not give; `None` where nothing does.
     pub unsigned: Option<Box<str>>,
     /// The fields by which it is told to go on with the model's last words rather than to answer anew: none where it does so by
@@ -37,7 +39,7 @@ pub enum Asides {
 
 /// What a server refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Refusals([u8; 5]);
+pub struct Refusals([u8; 6]);
 
 impl Refusals {
     /// Whether this is among them.
@@ -134,6 +136,18 @@ pub enum Refusal {
     /// Names of tools, where they are shown and where they were called, of anything but letters, digits, `_` and `-`, of more
     /// than 64, or that begin with a digit.
     OddNames,
+    /// Several calls in one turn.
+    ParallelCalls,
+    /// A conversation in which no user says anything.
+    Userless,
+    /// Thoughts under the name `reasoning_content`.
+    ReasoningContent,
+    /// Files of text.
+    TextFiles,
+    /// Texts in several parts, or in a list of one.
+    TextParts,
+    /// Names of tools' parameters of anything but letters, digits, `_`, `.` and `-`, or of more than 64.
+    OddKeys,
 }
 
 impl Refusal {
@@ -172,6 +186,12 @@ impl Refusal {
         ("missing_thoughts", Self::MissingThoughts),
         ("extra_members", Self::ExtraMembers),
         ("odd_names", Self::OddNames),
+        ("parallel_calls", Self::ParallelCalls),
+        ("userless", Self::Userless),
+        ("reasoning_content", Self::ReasoningContent),
+        ("text_files", Self::TextFiles),
+        ("text_parts", Self::TextParts),
+        ("odd_keys", Self::OddKeys),
     ];
 
     /// The one that a fact is about, which was learnt from an error: `refuses_` and its word.
@@ -188,10 +208,21 @@ impl Refusal {
             Self::Developer => Some(b"\"developer\""),
             Self::CustomCalls => Some(b"\"custom\""),
             Self::LegacyCalls => Some(b"\"function_call\""),
-            Self::Files => Some(b"\"file\""),
+            Self::Files | Self::TextFiles => Some(b"\"file\""),
+            Self::ReasoningContent => Some(b"\"reasoning_content\""),
             Self::Unordered => Some(b"\"tool\""),
             _ => None,
         }
+    }
+}
+
+impl History {
+    /// The field of a message that thoughts go in.
+    #[must_use]
+    pub fn reasoning(&self) -> Option<&str> {
+        let name = self.reasoning.as_deref()?;
+        let is_other = self.refuses(Refusal::ReasoningContent);
+        Some(if is_other { "reasoning" } else { name })
     }
 }
 
@@ -201,6 +232,7 @@ impl Default for History {
             asides: Asides::User,
             reasoning: Some(Cow::Borrowed("reasoning_content")),
             sealed: false,
+            details: false,
             unsigned: None,
             prefill: None,
             repeats_prefill: false,
@@ -233,6 +265,8 @@ impl History {
         let has = |sign| memchr::memmem::find(conversation, sign).is_some();
         let may_have = |what: Refusal| match (what, what.sign()) {
             (Refusal::Unordered, Some(sign)) => has(sign) && !is_in_order(conversation),
+            // The sign of both is one.
+            (Refusal::TextFiles, _) if self.refuses(Refusal::Files) => false,
             (_, Some(sign)) => has(sign),
             (_, None) => true,
         };
@@ -251,6 +285,10 @@ impl History {
         // Each begins with a quote, of which an image has none: one look for all of them.
         let has_any = memchr::memchr_iter(b'"', conversation).any(|at| {
             let rest = conversation.get(at..).unwrap_or_default();
+            // What signs begin with: nearly all else is done with here.
+            if !matches!(rest.get(1), Some(b'c' | b'd' | b'f' | b'r' | b't')) {
+                return false;
+            }
             let found = signs().find(|(_, sign)| rest.starts_with(sign));
             let is_result = matches!(found, Some((Refusal::Unordered, _)));
             has_results |= is_result;

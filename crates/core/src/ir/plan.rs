@@ -144,6 +144,8 @@ pub struct Plan {
     pub wraps_inputs: bool,
     /// The client's names of tools, by those that the server knows them by, where these are others.
     pub renamed: HashMap<String, String>,
+    /// The client's names of parameters, by tool and by those that the server knows them by, where these are others.
+    pub renamed_keys: HashMap<String, HashMap<String, String>>,
     /// The client takes one call, and the server may make several: only the first is passed on.
     pub one_call: bool,
     /// The client speaks the legacy `functions`: calls go back as `function_call`.
@@ -188,6 +190,7 @@ impl Plan {
             tools: IndexMap::new(),
             wraps_inputs: false,
             renamed: HashMap::new(),
+            renamed_keys: HashMap::new(),
             one_call: false,
             legacy_functions: false,
             counts_first: false,

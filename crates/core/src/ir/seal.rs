@@ -10,6 +10,8 @@ use std::hash::Hasher;
 
 /// What ours begin with; servers' own are base64.
 const MARK: &str = "isogloss-";
+/// What is kept in the place of one.
+const KEPT: &str = "isogloss-kept-";
 /// The same in base64.
 const MARK_IN_BASE64: &str = "aXNvZ2xvc3Mt";
 
@@ -118,6 +120,12 @@ impl Seal {
     #[must_use]
     pub const fn mark() -> &'static str {
         MARK
+    }
+
+    /// What a signature begins with that is none, but what another server is to have back.
+    #[must_use]
+    pub const fn kept_mark() -> &'static str {
+        KEPT
     }
 
     /// A signature of ours, whatever its key, as it was made: clients that keep signatures as bytes bring it back in base64 (google-adk).

@@ -1,4 +1,4 @@
-//! The names of tools that every hosted API takes.
+//! The names of tools, and of their parameters, that every hosted API takes.
 
 use super::call_ids::letters;
 use siphasher::sip128::SipHasher24;
@@ -22,6 +22,21 @@ pub fn plain_name(name: &str) -> Option<String> {
     if (1..=MOST).contains(&name.len()) && name.chars().all(is_word) && is_begun(name) {
         return None;
     }
+    Some(marked(name, is_word, is_begun))
+}
+
+/// The same of a parameter: Anthropic's API takes none but `^[a-zA-Z0-9_.-]{1,64}$`, and answers 400 for all tools if one has another
+/// (`filter[id]`, `$top`, `@type`: anthropics/claude-code#79418, n8n#30590, ComposioHQ/composio#3500).
+#[must_use]
+pub fn plain_key(key: &str) -> Option<String> {
+    let is_word =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    let is_plain = (1..=MOST).contains(&key.len()) && key.chars().all(is_word);
+    (!is_plain).then(|| marked(key, is_word, |_| true))
+}
+
+/// What can be kept of a name, and a mark of all of it.
+fn marked(name: &str, is_word: impl Fn(char) -> bool, is_begun: impl Fn(&str) -> bool) -> String {
     let mut hasher = SipHasher24::new_with_key(b"isogloss's tools");
     hasher.write(name.as_bytes());
     let mark = letters(&hasher, LETTERS, MARK);
@@ -34,12 +49,12 @@ pub fn plain_name(name: &str) -> Option<String> {
     if !is_begun(&plain) {
         plain.insert(0, '_');
     }
-    Some(format!("{plain}_{mark}"))
+    format!("{plain}_{mark}")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, plain_name};
+    use super::{MOST, plain_key, plain_name};
 
     #[test]
     fn names_that_every_server_takes_stay() {
@@ -77,5 +92,16 @@ mod tests {
             plain[8]
         );
         assert_eq!(plain_name(long).as_ref(), Some(&plain[8]));
+    }
+    #[test]
+    fn parameters_may_have_dots_and_begin_with_anything() {
+        for key in ["filter.id", "1st", "-x", "a_b", &"x".repeat(64)] {
+            assert_eq!(plain_key(key), None, "{key}");
+        }
+        for key in ["filter[id]", "$top", "@type", "", "straße", &"x".repeat(65)] {
+            let plain = plain_key(key).map(|plain| (plain_key(&plain), plain.len() <= MOST));
+            assert_eq!(plain, Some((None, true)), "{key}");
+        }
+        assert_ne!(plain_key("filter[id]"), plain_key("filter{id}"));
     }
 }

@@ -177,11 +177,47 @@ pub enum CallInput {
     Object(Box<RawValue>),
     /// A text that is none, and where it stands.
     Text(Stated),
+    /// An empty text, which means an object without members.
+    Empty,
     /// The input of a custom tool.
     Custom(String),
 }
 
+/// A media type without its parameters, in small letters; `image/jpg`, which nobody registered, and which Anthropic and Gemini
+/// refuse, as what is meant by it.
+#[must_use]
+pub fn media_type(stated: &str) -> Box<str> {
+    let essence = stated.split(';').next().unwrap_or_default().trim();
+    match essence.to_ascii_lowercase() {
+        known if known == "image/jpg" => "image/jpeg".into(),
+        known => known.into(),
+    }
+}
+
 impl Part {
+    /// What `data:image/png;base64,…` has in it; `None` where it is no such URL.
+    #[must_use]
+    pub fn of_data_url(url: &str) -> Option<Self> {
+        let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+        Some(Self::Data {
+            media_type: media_type(head.strip_suffix(";base64")?),
+            data: data.to_owned(),
+            name: None,
+            cache: None,
+        })
+    }
+
+    /// The same with Anthropic's mark.
+    #[must_use]
+    pub fn cached(mut self, mark: Option<Box<RawValue>>) -> Self {
+        if let Self::Text { cache, .. } | Self::Data { cache, .. } | Self::Link { cache, .. } =
+            &mut self
+        {
+            *cache = mark;
+        }
+        self
+    }
+
     /// The same file with a name; nothing else has one.
     #[must_use]
     pub fn named(mut self, named: Option<String>) -> Self {

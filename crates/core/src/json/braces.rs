@@ -1,7 +1,7 @@
 //! How far a JSON object or array is, of texts that are not checked here: one look at each byte.
 
 /// Follows one text.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Braces {
     /// Some of it came, if only a blank.
     has_come: bool,

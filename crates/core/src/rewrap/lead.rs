@@ -7,6 +7,17 @@ const THINK_END: &str = "</think>";
 const TAG: &str = "<tool_call>";
 const TAG_END: &str = "</tool_call>";
 const FENCE: &str = "```";
+/// What chat templates end a turn with: some servers leave it in the text.
+const ENDS: [&str; 8] = [
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end|>",
+    "<|return|>",
+    "<end_of_turn>",
+    "</s>",
+];
 /// A longer first line of a fence is no language name.
 const MAX_FENCE_LINE: usize = 32;
 
@@ -318,6 +329,8 @@ impl Tail {
                 (self.tagged, TAG_END),
                 (self.again, TAG),
             ];
+            let ends = ENDS.map(|mark| (true, mark));
+            let marks = marks.into_iter().chain(ends);
             let Some((_, mark)) = marks.into_iter().find(|(open, mark)| {
                 *open && (trimmed.starts_with(mark) || is_part(trimmed, mark))
             }) else {
@@ -339,6 +352,7 @@ impl Tail {
             let rest = rest.to_owned();
             match mark {
                 FENCE => self.fenced = false,
+                mark if ENDS.contains(&mark) => {}
                 TAG_END => {
                     self.tagged = false;
                     self.again = true;

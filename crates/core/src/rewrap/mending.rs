@@ -1,11 +1,14 @@
 //! What a model wrote wrongly is mended on its way: the JSON before it is read, the names of
 //! tools where a call begins. What is right already passes as it is.
 
+mod keys;
+
 use super::lead::Lead;
 use super::{Rewrapper, Stage};
 use crate::ir::{CallKind, Delta, Ids, RepairStep, Repairs, Violation};
 use crate::json::scan::Scanner;
 use crate::repair::{Mender, Surroundings, names};
+use keys::Keys;
 
 /// What is mended.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +34,10 @@ pub(super) struct Bare {
 
 /// The menders of the server's calls, each with the call's place.
 #[derive(Debug, Default)]
-pub(super) struct CallMenders(Vec<(u32, Mender)>);
+pub(super) struct CallMenders {
+    open: Vec<(u32, Mender)>,
+    keys: Keys,
+}
 
 impl Mending {
     /// The mender of an envelope; none where a text that is no envelope is right as well.
@@ -103,6 +109,7 @@ impl Rewrapper {
     /// A delta of the server's own calls, mended; the end of the call before goes out first.
     /// `None` where all of it is held.
     pub(super) fn mend_call(&mut self, delta: Delta, out: &mut Vec<Delta>) -> Option<Delta> {
+        let delta = self.stated_keys(delta, out)?;
         let mended = match delta {
             Delta::CallStart { .. } if self.plan.one_call && self.calls > 0 => delta,
             Delta::CallStart {
@@ -121,7 +128,7 @@ impl Rewrapper {
                         is_unwatched: !self.mending.is_watched,
                         ..Surroundings::default()
                     };
-                    self.call_menders.0.push((call, Mender::new(frame)));
+                    self.call_menders.open.push((call, Mender::new(frame)));
                 }
                 Delta::CallStart {
                     call,
@@ -131,7 +138,7 @@ impl Rewrapper {
                 }
             }
             Delta::CallInput { call, kind, text } => {
-                let mut menders = self.call_menders.0.iter_mut();
+                let mut menders = self.call_menders.open.iter_mut();
                 let text = match menders.find(|(open, _)| *open == call) {
                     Some((_, mender)) => {
                         let mut mended = String::with_capacity(text.len());
@@ -154,7 +161,7 @@ impl Rewrapper {
 
     /// The server's calls that are open end.
     fn end_calls(&mut self, is_cut: bool, out: &mut Vec<Delta>) {
-        for (call, mut mender) in std::mem::take(&mut self.call_menders.0) {
+        for (call, mut mender) in std::mem::take(&mut self.call_menders.open) {
             let mut text = String::new();
             if is_cut {
                 mender.cut(&mut text);

@@ -183,6 +183,7 @@ impl Rewrapper {
         let plan = Plan {
             wraps_inputs: self.plan.wraps_inputs,
             tools: self.plan.tools.clone(),
+            renamed_keys: self.plan.renamed_keys.clone(),
             ..Plan::new(Rewrap::Keep)
         };
         let later = |call: u32| call.saturating_add(places);

@@ -68,7 +68,11 @@ impl Writer<'_> {
         let is_alone = self.request.constraint.as_ref().is_none_or(is_alone);
         let is_same =
             matches!(lowered, Cow::Borrowed(_)) && !self.request.restated && !self.wraps_answer;
-        let keeps = is_alone && !self.body.is_bare() && is_same;
+        let stated_name = self.request.constraint.as_ref();
+        let stated_name = stated_name.and_then(|stated| stated.name.as_deref());
+        // A class with a parameter is `Response[int]`.
+        let told_name = stated_name.and_then(|name| self.told_name(name));
+        let keeps = is_alone && !self.body.is_bare() && is_same && told_name.is_none();
         // In a draft for another wire only what has Chat's names stands.
         let stands = |stated: &ClientConstraint| self.body.fields.has(stated.spelling.field());
         let keeps = keeps && self.request.constraint.as_ref().is_none_or(stands);
@@ -125,9 +129,8 @@ impl Writer<'_> {
         self.note_start(kind, needs_room, is_composed);
         let known = self.rule.constraints.get(kind);
         if let Some(template) = known.and_then(|known| known.send.as_ref()) {
-            let stated = self.request.constraint.as_ref();
             let values = TemplateValues {
-                name: stated.and_then(|stated| stated.name.as_deref()),
+                name: told_name.as_deref().or(stated_name),
                 strict: self.strict(),
                 ..TemplateValues::of(&sent)
             };

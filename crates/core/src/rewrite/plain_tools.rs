@@ -19,7 +19,7 @@ impl Writer<'_> {
         self.refit_tools(Self::in_words);
         let profile = &self.rule.schema;
         let (is_plain, is_object) = (profile.plain_tools, profile.object_tools);
-        let is_defined = profile.defined_tools;
+        let (is_defined, is_listed) = (profile.defined_tools, profile.listed_tools);
         if is_plain {
             self.refit_tools(Self::plain);
         } else if is_object {
@@ -28,6 +28,34 @@ impl Writer<'_> {
         if is_defined {
             self.refit_tools(Self::defined);
         }
+        if profile.plain_patterns {
+            self.refit_tools(Self::with_plain_patterns);
+        }
+        if is_listed {
+            self.refit_tools(Self::listed);
+        }
+    }
+
+    /// `None` where the parameters list their properties: "object schema missing properties" (OpenAI), and LM Studio's "Required". An
+    /// object of which nothing is said, as MCP's servers show tools without parameters, lists none.
+    fn listed(&mut self, tool: &Tool) -> Option<ToolInput> {
+        let ToolInput::Schema { schema, strict } = &tool.input else {
+            return None;
+        };
+        let map = schema.as_object()?;
+        let is_object = map.get("type").is_none_or(|kind| kind == "object");
+        let mut others = ["properties", "$ref"].into_iter().chain(ROOTLESS);
+        if !is_object || others.any(|name| map.contains_key(name)) {
+            return None;
+        }
+        let mut schema = map.clone();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("properties".to_owned(), json!({}));
+        let strict = *strict;
+        Some(ToolInput::Schema {
+            schema: Value::Object(schema),
+            strict,
+        })
     }
 
     /// Takes `strict` from tools that [`Self::plain`] takes it from in the end: before their parameters are narrowed for it.

@@ -470,7 +470,7 @@ fn a_schema_without_a_name_gets_one_where_it_is_needed() {
 
 #[test]
 fn tools_and_choices_are_sent_in_the_one_spelling_that_all_servers_take() {
-    let schema = json!({"type": "object", "additionalProperties": false});
+    let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
     let flat = json!({"type": "function", "name": "f", "parameters": schema, "strict": true});
     let nested = json!({"type": "function", "function": {"name": "f", "parameters": schema, "strict": true}});
     let named = json!({"type": "function", "function": {"name": "f"}});

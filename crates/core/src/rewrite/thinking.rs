@@ -185,22 +185,32 @@ fn way(rule: &Rule, thinking: &Thinking, is_forced: bool) -> Result<Option<Way>,
     let Some(stated) = words(thinking.amount) else {
         return Ok(None);
     };
-    let reason = match stated {
-        ThinkingWords::Send(words) if words.unforced && is_forced => {
-            let reason = format!("{} does not think where it forces a call", rule.title);
-            return Ok(Some(Way::none(reason)));
-        }
-        ThinkingWords::Send(words) => {
-            return said(rule, thinking, words, thinking.amount, None).map(Some);
-        }
-        ThinkingWords::None(reason) => reason,
+    let sent = |amount: Amount| match words(amount) {
+        Some(ThinkingWords::Send(sent)) => Some((amount, sent)),
+        _ => None,
     };
-    for other in instead(thinking) {
-        if let Some(ThinkingWords::Send(known)) = words(other) {
-            return said(rule, thinking, known, other, Some(reason)).map(Some);
-        }
+    let (amount, sent, reason) = match stated {
+        ThinkingWords::Send(sent) => (thinking.amount, sent, None),
+        ThinkingWords::None(reason) => match instead(thinking).into_iter().find_map(sent) {
+            Some((other, sent)) => (other, sent, Some(reason)),
+            None => return Ok(Some(Way::none(reason.clone()))),
+        },
+    };
+    // Who asks for no thinking is not to have some for the effort's sake.
+    let is_thoughtless = thinking.amount == Amount::Off && sent.beside.is_some();
+    if !(sent.unforced && is_forced || is_thoughtless) {
+        return said(rule, thinking, sent, amount, reason).map(Some);
     }
-    Ok(Some(Way::none(reason.clone())))
+    let forced = format!("{} does not think where it forces a call", rule.title);
+    let reason = reason.filter(|_| is_thoughtless).unwrap_or(&forced);
+    let Some(beside) = &sent.beside else {
+        return Ok(Some(Way::none(reason.clone())));
+    };
+    let sent = ThinkingSend {
+        send: beside.clone(),
+        ..sent.clone()
+    };
+    said(rule, thinking, &sent, amount, Some(reason)).map(Some)
 }
 
 /// What comes nearest to an amount that cannot be said, nearest first.
@@ -253,10 +263,11 @@ fn said(
     // Where a budget is told, the effort beside it is too, if there are words for both.
     if let (Amount::Tokens(_), Some(effort)) = (amount, thinking.effort)
         && let Some(ThinkingWords::Send(words)) = &rule.thinking.effort
-        && !words.send.0.keys().any(|name| told[0].contains_key(name))
+        && let send = words.beside.as_ref().unwrap_or(&words.send)
+        && !send.0.keys().any(|name| told[0].contains_key(name))
     {
         let nearest = effort.nearest(&words.efforts).unwrap_or(effort);
-        told.push(words.send.fill(&TemplateValues {
+        told.push(send.fill(&TemplateValues {
             effort: Some(nearest.as_str()),
             tokens: Some(nearest.tokens()),
             ..TemplateValues::default()

@@ -18,6 +18,7 @@ pub(super) fn history(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> History {
     history.refuse(Refusal::LegacyCalls);
     let Some(mut stated) = keys.table(file, "history") else {
         history.refuse(Refusal::Developer);
+        history.refuse(Refusal::TextFiles);
         return history;
     };
     if let Some(name) = stated.string(file, "reasoning") {
@@ -32,10 +33,14 @@ pub(super) fn history(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> History {
         .word::<Asides>(file, "asides")
         .unwrap_or(history.asides);
     history.sealed = stated.boolean(file, "sealed");
+    history.details = stated.boolean(file, "details");
     let unsigned = stated.string(file, "unsigned");
     history.unsigned = unsigned.map(|text| text.into_inner().into());
     if !stated.boolean(file, "developer") {
         history.refuse(Refusal::Developer);
+    }
+    if !stated.boolean(file, "text_files") {
+        history.refuse(Refusal::TextFiles);
     }
     stated.finish(file);
     history

@@ -128,7 +128,7 @@ impl Rule {
             TOOLS_ON_RESPONSES => rule.move_to_responses(Moved::Tools),
             "only_on_responses" => rule.move_to_responses(Moved::All),
             LIMIT_OVER_ROOM => rule.drop_fields(
-                &["max_tokens", "max_completion_tokens"],
+                &["max_tokens", "max_completion_tokens", "max_output_tokens"],
                 "there is less room than that, and a reply without a limit has all of it",
             ),
             "no_composing" => rule.compose = ComposeHow::Union,

@@ -91,6 +91,8 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         says_strict: keys.boolean(file, "says_strict") || base.says_strict,
         plain_tools: keys.boolean(file, "plain_tools") || base.plain_tools,
         object_tools: keys.boolean(file, "object_tools") || base.object_tools,
+        plain_patterns: keys.boolean(file, "plain_patterns") || base.plain_patterns,
+        listed_tools: keys.boolean(file, "listed_tools") || base.listed_tools,
         defined_tools: keys.boolean(file, "defined_tools") || base.defined_tools,
         describes: keys.boolean(file, "describes") || base.describes,
         strict_tools: keys.boolean(file, "strict_tools") || base.strict_tools,

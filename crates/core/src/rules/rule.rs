@@ -194,6 +194,8 @@ pub struct ThinkingSend {
     pub most: u64,
     /// The server refuses it where it forces a call itself.
     pub unforced: bool,
+    /// What of it is sent there all the same, and beside a budget.
+    pub beside: Option<Template>,
 }
 
 /// How the server is told how much the model is to think. What is `None` is not known: clients of the server's

@@ -27,6 +27,7 @@ const BUILTIN: &[(&str, &str)] = &[
     builtin!("sglang"),
     builtin!("llama-cpp"),
     builtin!("worker"),
+    builtin!("xai"),
     builtin!("tensorrt-llm"),
     builtin!("ollama"),
     builtin!("ollama-native"),

@@ -16,6 +16,7 @@ pub(super) fn read(
     let least = keys.count(file, "least");
     let most = keys.count(file, "most");
     let unforced = keys.boolean(file, "unforced");
+    let beside = keys.template(file, "beside");
     let fact = keys.string(file, "fact").map(toml::Spanned::into_inner);
     let reason = keys.string(file, "reason").map(toml::Spanned::into_inner);
     let amount = amount?.0;
@@ -35,6 +36,13 @@ pub(super) fn read(
             "`efforts` goes with the `send` of `effort`",
             "take it out",
         );
+    }
+    if let Some(template) = &beside {
+        check::thinking_template(file, amount, template);
+        if !unforced {
+            let text = "`beside` goes with `unforced`";
+            file.fault(&keys.span, text, "take it out");
+        }
     }
     let is_budget = amount == "tokens" && send.is_some();
     if least.is_some() && !is_budget {
@@ -59,6 +67,7 @@ pub(super) fn read(
             least: least.unwrap_or(0),
             most: most.unwrap_or(u64::MAX),
             unforced,
+            beside: beside.map(|beside| Template(beside.json)),
         }),
         (None, reason) => ThinkingWords::None(reason?),
     };

@@ -347,7 +347,7 @@ fn address(value: &Value) -> usize {
 }
 
 /// Decodes `%41`; what is no escape stays as it is.
-fn percent_decode(text: &str) -> String {
+pub(crate) fn percent_decode(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }

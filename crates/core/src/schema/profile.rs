@@ -317,6 +317,10 @@ pub struct Profile {
     pub plain_tools: bool,
     /// Whether a tool's parameters say themselves that they are an object, rather than by a reference at the root.
     pub object_tools: bool,
+    /// Whether a tool's patterns are compiled, strict or not, by an engine without look-around.
+    pub plain_patterns: bool,
+    /// Whether a tool's parameters list their properties, if there are none.
+    pub listed_tools: bool,
     /// Whether no tool may require what its `properties` do not name, nor say anything beside a `$ref`.
     pub defined_tools: bool,
     /// Whether the model reads the schema: what is not held is told in its descriptions.

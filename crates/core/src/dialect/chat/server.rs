@@ -9,6 +9,7 @@ mod whole;
 pub(in crate::dialect) use ask::messages;
 pub(in crate::dialect) use editor::ChatEditor;
 
+use super::details::{self, Details};
 use super::wire::{CallReading, ChoiceReading};
 use crate::dialect::server::calls::CallPiece;
 use crate::dialect::server::{
@@ -62,7 +63,7 @@ impl Server for ChatServer {
 const SAID: [&str; 5] = ["role", "content", "refusal", "tool_calls", "function_call"];
 
 /// What the choice has beside its deltas.
-fn speak(choice: &mut ChoiceReading, about: &About, sink: &mut Sink<'_>) {
+fn speak(choice: &mut ChoiceReading, about: &About, details: &mut Details, sink: &mut Sink<'_>) {
     let index = choice.index;
     sink.choice(index, choice.message.has("role"));
     let mut fields = std::mem::take(&mut choice.fields);
@@ -73,6 +74,9 @@ fn speak(choice: &mut ChoiceReading, about: &About, sink: &mut Sink<'_>) {
     sink.own(Of::Choice(index), fields);
     let mut message = std::mem::take(&mut choice.message);
     message.0.retain(|name, _| !SAID.contains(&name.as_str()));
+    if let Some(said) = message.raw(details::FIELD).filter(|_| about.is_translated) {
+        details.take(said);
+    }
     if let Some(thought) = reasoning(&message, about) {
         sink.own_reasoning(index, thought);
     }

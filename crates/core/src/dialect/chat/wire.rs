@@ -86,7 +86,10 @@ impl<'de> Deserialize<'de> for CallWire {
                 while let Some(member) = members.next_key()? {
                     match member {
                         Member::Index => once(&mut call.index, members.next_value()?, "index")?,
-                        Member::Id => once(&mut call.id, members.next_value()?, "id")?,
+                        Member::Id => {
+                            let id: Option<IdWire> = members.next_value()?;
+                            once(&mut call.id, id.map(IdWire::into_text), "id")?;
+                        }
                         Member::Function => {
                             once(&mut call.function, members.next_value()?, "function")?;
                         }
@@ -107,6 +110,23 @@ impl<'de> Deserialize<'de> for CallWire {
         }
 
         deserializer.deserialize_map(Members)
+    }
+}
+
+/// An id; a number of some gateways' (AI-Shell-Team/aish#189) is the text of it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum IdWire {
+    Text(String),
+    Number(u64),
+}
+
+impl IdWire {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(number) => number.to_string(),
+        }
     }
 }
 

@@ -24,6 +24,8 @@ const PATH: &str = "/v1/messages";
 
 /// Where the client states no limit: what every model takes.
 const MAX_TOKENS: u64 = 4096;
+/// The room beside those for thoughts without a budget: every model that has such takes as much.
+const FREE_THOUGHTS: u64 = 16_384;
 /// The least budget of thoughts that is taken.
 const LEAST_BUDGET: u64 = 1024;
 
@@ -138,7 +140,9 @@ fn limit(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
         body.set("max_tokens", limit);
         return Ok(());
     }
-    let limit = MAX_TOKENS.saturating_add(budget.unwrap_or_default());
+    let is_free = thinking.is_some_and(|it| it["type"] == "adaptive");
+    let thoughts = budget.unwrap_or(if is_free { FREE_THOUGHTS } else { 0 });
+    let limit = MAX_TOKENS.saturating_add(thoughts);
     let reason = format!(
         "{} takes no request without a limit: {limit} tokens are asked for",
         ask.title

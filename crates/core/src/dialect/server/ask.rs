@@ -292,6 +292,7 @@ impl<'t> Ask<'t> {
     pub(in crate::dialect) fn input(&mut self, input: &CallInput) -> Box<RawValue> {
         match input {
             CallInput::Object(object) => object.clone(),
+            CallInput::Empty => raw(&json!({})),
             CallInput::Custom(text) => raw(&json!({"input": text})),
             CallInput::Text(stated) => {
                 let reason = "the arguments are no JSON object: sent as the text of one, `input`";

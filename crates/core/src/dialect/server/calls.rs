@@ -1,6 +1,7 @@
 //! Pieces of calls as a wire streams them, to call deltas. Repairs what servers get wrong in the
 //! framing alone: a name that is repeated, an id or a name that is null or late, one index for
-//! two calls (vLLM to 0.19 put the choice's index there). Calls come out one after another, however
+//! two calls (vLLM to 0.19 put the choice's index there; others no id either: vercel/ai#18440, agno-agi/agno#8880), empty
+//! arguments before the real ones (Bedrock's: openai/openai-agents-js#712). Calls come out one after another, however
 //! the server mixes their pieces: the next one waits until the one before is all there.
 
 use crate::ir::{CallKind, Delta, Ids, NoCall};
@@ -8,6 +9,8 @@ use crate::json::Braces;
 
 /// What a call without arguments says; some servers write the empty text, which is no JSON.
 const NO_ARGUMENTS: &str = "{}";
+/// What some models and servers say in its place.
+const NULL: &str = "null";
 /// More than this does not wait: whoever checks the calls says what is wrong with them.
 const MAX_WAITING_BYTES: usize = 8 << 20;
 /// Nor do more calls of one choice; no more of them may be made in any case.
@@ -64,8 +67,21 @@ impl OpenCall {
         self.call.is_some() && self.is_function() && !self.input.is_whole()
     }
 
-    /// Its start, where it has a name and none yet, and what waits of its input.
-    fn tell(&mut self, started: &mut u32, ids: &mut Ids, out: &mut Vec<Delta>) {
+    /// Whether all that came of its input are arguments that there are none, which others may follow still.
+    fn says_none(&self) -> bool {
+        let says_none = [NO_ARGUMENTS, NULL].contains(&self.held.trim());
+        self.is_function() && self.input.is_empty() && says_none
+    }
+
+    /// Whether its input is all there, what waits of it included.
+    fn is_whole(&self) -> bool {
+        let mut input = self.input.clone();
+        input.take(&self.held);
+        self.is_function() && input.is_whole()
+    }
+
+    /// Its start, where it has a name and none yet, and what waits of its input. `is_open` where more may come of it.
+    fn tell(&mut self, is_open: bool, started: &mut u32, ids: &mut Ids, out: &mut Vec<Delta>) {
         let Some(name) = &self.name else {
             return;
         };
@@ -81,8 +97,11 @@ impl OpenCall {
             });
             call
         });
-        if !self.held.is_empty() {
-            let text = std::mem::take(&mut self.held);
+        if !self.held.is_empty() && !(is_open && self.says_none()) {
+            let mut text = std::mem::take(&mut self.held);
+            if self.is_function() && self.input.is_empty() && text.trim() == NULL {
+                NO_ARGUMENTS.clone_into(&mut text);
+            }
             self.input.take(&text);
             out.push(Delta::CallInput { call, kind, text });
         }
@@ -126,9 +145,12 @@ impl OpenCalls {
             (None, name) => open.name = name,
             _ => {}
         }
-        open.held
-            .push_str(piece.text.as_deref().unwrap_or_default());
-        self.go_on(ids, out)
+        let text = piece.text.as_deref().unwrap_or_default();
+        if open.says_none() && begins_object(text) {
+            open.held.clear();
+        }
+        open.held.push_str(text);
+        self.go_on(place, ids, out)
     }
 
     /// The call that a piece with this index was of, where that has started.
@@ -137,15 +159,18 @@ impl OpenCalls {
         known?.call
     }
 
-    /// Tells what need not wait: of the calls that have started all, of the others one after another.
-    fn go_on(&mut self, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), NoCall> {
-        for open in self.open.iter_mut().filter(|open| open.call.is_some()) {
-            open.tell(&mut self.started, ids, out);
+    /// Tells what need not wait: of the calls that have started all, of the others one after another. The last piece was of the one at
+    /// `place`.
+    fn go_on(&mut self, place: usize, ids: &mut Ids, out: &mut Vec<Delta>) -> Result<(), NoCall> {
+        let opened = self.open.iter_mut().enumerate();
+        for (at, open) in opened.filter(|(_, open)| open.call.is_some()) {
+            open.tell(at == place, &mut self.started, ids, out);
         }
         let mut is_amid = self.open.iter().any(OpenCall::is_amid);
-        for open in self.open.iter_mut().filter(|open| open.call.is_none()) {
+        let opened = self.open.iter_mut().enumerate();
+        for (at, open) in opened.filter(|(_, open)| open.call.is_none()) {
             if !is_amid {
-                open.tell(&mut self.started, ids, out);
+                open.tell(at == place, &mut self.started, ids, out);
                 is_amid = open.is_amid();
             }
         }
@@ -179,7 +204,7 @@ impl OpenCalls {
     /// The text was cut: what waits is told as far as it came.
     pub(in crate::dialect) fn cut(&mut self, ids: &mut Ids, out: &mut Vec<Delta>) {
         for open in &mut self.open {
-            open.tell(&mut self.started, ids, out);
+            open.tell(false, &mut self.started, ids, out);
         }
     }
 
@@ -207,40 +232,64 @@ impl OpenCalls {
         for has_started in [true, false] {
             let these = self.open.iter_mut();
             for open in these.filter(|open| open.call.is_some() == has_started) {
-                open.tell(&mut self.started, ids, out);
+                open.tell(false, &mut self.started, ids, out);
             }
         }
         Ok(())
     }
 
     fn place(&mut self, piece: &CallPiece) -> usize {
-        let known = self
-            .open
-            .iter()
-            .rposition(|open| open.wire_index == piece.index);
-        let fresh = |open: &OpenCall| {
-            open.name.is_some()
-                && piece.name.is_some()
-                && piece.id.is_some()
-                && open.wire_id != piece.id
+        let with_index = |open: &OpenCall| open.wire_index == piece.index;
+        let known = match self.open.iter().rposition(with_index) {
+            Some(place) => Some(place).filter(|place| !self.is_next(*place, piece)),
+            None => self.of_last(piece),
         };
-        match known {
-            Some(place) if !fresh(&self.open[place]) => place,
-            _ => {
-                self.open.push(OpenCall {
-                    wire_index: piece.index,
-                    wire_id: None,
-                    id: None,
-                    name: None,
-                    call: None,
-                    kind: piece.kind,
-                    held: String::new(),
-                    input: Braces::default(),
-                });
-                self.open.len() - 1
-            }
+        known.unwrap_or_else(|| {
+            self.open.push(OpenCall {
+                wire_index: piece.index,
+                wire_id: None,
+                id: None,
+                name: None,
+                call: None,
+                kind: piece.kind,
+                held: String::new(),
+                input: Braces::default(),
+            });
+            self.open.len() - 1
+        })
+    }
+
+    /// Whether a piece with the index of a call begins another one: it has another id, or none and arguments of its own where
+    /// that one's are all there.
+    fn is_next(&self, place: usize, piece: &CallPiece) -> bool {
+        let open = &self.open[place];
+        let (Some(known), Some(name)) = (&open.name, &piece.name) else {
+            return false;
+        };
+        let begins = || {
+            let text = piece.text.as_deref().unwrap_or_default();
+            begins_object(text) && open.is_whole()
+        };
+        match &piece.id {
+            Some(id) if open.wire_id.as_ref() == Some(id) => known != name && begins(),
+            Some(_) => true,
+            // Empty arguments may have been none.
+            None => begins() && !(known == name && open.says_none()),
         }
     }
+
+    /// The last call, where that had another one's index, and a piece with one of its own goes on with it.
+    fn of_last(&self, piece: &CallPiece) -> Option<usize> {
+        let (last, before) = self.open.split_last()?;
+        let was_anothers = before.iter().any(|open| open.wire_index == last.wire_index);
+        let is_its = piece.id.is_none() || piece.id == last.wire_id;
+        let is_bare = piece.name.is_none() && last.name.is_some();
+        (was_anothers && is_its && is_bare && !last.is_whole()).then_some(before.len())
+    }
+}
+
+fn begins_object(text: &str) -> bool {
+    text.trim_start().starts_with('{')
 }
 
 #[cfg(test)]
@@ -320,6 +369,85 @@ mod tests {
     fn a_call_that_is_never_whole_comes_out_before_the_next_as_it_is() {
         let pieces = vec![piece(0, Some("f"), "{"), piece(1, Some("g"), "{}")];
         assert_eq!(all(pieces), Ok(["f:{", "g:{}"].map(str::to_owned).to_vec()));
+    }
+
+    #[test]
+    fn calls_with_one_index_and_no_id_are_several() {
+        let bare = |index, name: Option<&str>, text: &str| CallPiece {
+            id: None,
+            ..piece(index, name, text)
+        };
+        let expected = [r#"f:{"a":1}"#, "g:{}", r#"g:{"b":2}"#];
+        let pieces = vec![
+            bare(0, Some("f"), r#"{"a""#),
+            bare(0, None, ":1}"),
+            bare(0, Some("g"), "{}"),
+            bare(0, Some("g"), r#"{"b":2}"#),
+        ];
+        // Empty arguments before others of the same name may be of the same call: the first is all that is known of it.
+        let told = all(pieces).unwrap();
+        assert_eq!(told, [expected[0], expected[2]].map(str::to_owned));
+        let shared = |name: &str, text: &str| CallPiece {
+            id: Some("a".to_owned()),
+            ..piece(0, Some(name), text)
+        };
+        let told = all(vec![shared("f", r#"{"a":1}"#), shared("g", "{}")]);
+        assert_eq!(told, Ok([expected[0], "g:{}"].map(str::to_owned).to_vec()));
+        // A name that each piece repeats is of one call.
+        let told = all(vec![
+            bare(0, Some("f"), r#"{"a""#),
+            bare(0, Some("f"), ":1}"),
+            bare(0, Some("f"), ""),
+        ]);
+        assert_eq!(told, Ok(vec![expected[0].to_owned()]));
+    }
+
+    #[test]
+    fn arguments_with_an_index_of_their_own_are_the_last_calls() {
+        let head = |name: &str, id: &str| CallPiece {
+            id: Some(id.to_owned()),
+            ..piece(0, Some(name), "")
+        };
+        for id in [None, Some("b".to_owned())] {
+            let input = |text: &str| CallPiece {
+                id: id.clone(),
+                ..piece(1, None, text)
+            };
+            let first = CallPiece {
+                id: None,
+                ..piece(0, None, "{}")
+            };
+            let pieces = vec![
+                head("f", "a"),
+                first,
+                head("g", "b"),
+                input("{\"b\""),
+                input(":2}"),
+            ];
+            assert_eq!(
+                all(pieces),
+                Ok(["f:{}", "g:{\"b\":2}"].map(str::to_owned).to_vec())
+            );
+        }
+    }
+
+    #[test]
+    fn empty_arguments_before_the_real_ones_are_none() {
+        let more = |text: &str| piece(0, None, text);
+        let pieces = vec![piece(0, Some("f"), "{}"), more("{\"a\""), more(":1}")];
+        assert_eq!(all(pieces), Ok(vec!["f:{\"a\":1}".to_owned()]));
+        for none in ["", "{}", " {} ", "null"] {
+            let told = all(vec![piece(0, Some("f"), none), more("")]).unwrap();
+            assert_eq!(told[0].replace(' ', ""), "f:{}", "{none}");
+        }
+        let (mut calls, mut ids, mut out) = (OpenCalls::default(), Ids::new(7), Vec::new());
+        calls
+            .step(piece(0, Some("f"), "{}"), &mut ids, &mut out)
+            .unwrap();
+        calls
+            .step(piece(1, Some("g"), "{"), &mut ids, &mut out)
+            .unwrap();
+        assert_eq!(told(&out), ["f:{}", "g:{"]);
     }
 
     #[test]

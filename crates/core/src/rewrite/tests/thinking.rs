@@ -186,7 +186,7 @@ fn each_client_s_words_reach_each_server_in_its_own() {
             CHAT,
             json!({"reasoning_effort": "medium"}),
             "anthropic",
-            json!({"output_config": {"effort": "medium"}}),
+            json!({"output_config": {"effort": "medium"}, "thinking": {"type": "adaptive", "display": "summarized"}}),
             vec![],
         ),
         (

@@ -3,10 +3,11 @@
 //! together from several places counts as what it became.
 
 use super::{Rewrite, Unkept, Why, fits::types_of, floats, put, unsent};
-use crate::pattern::{irregular, without_looks};
+use crate::pattern::{irregular, plain, without_looks};
 use crate::schema::position::{Child, children, push_segment, write_pointer};
 use crate::schema::profile::{IntegerBounds, Profile, Syntax};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// The largest bound of compilers that count in 64 bits, whose ends mean "no bound".
 const LARGEST: i128 = i64::MAX as i128 - 1;
@@ -207,12 +208,18 @@ impl Carrying<'_> {
     fn pattern(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let pattern = map.get("pattern")?.as_str()?;
         let is_unread = self.profile.syntax == Syntax::Unbounded && has_boundary(pattern);
-        if !is_unread && irregular(pattern).is_none() {
+        let left = match self.profile.plain_patterns {
+            true => plain(pattern),
+            false if irregular(pattern).is_some() => without_looks(pattern).map(Cow::Owned),
+            false => Some(Cow::Borrowed(pattern)),
+        };
+        let left = left.filter(|_| !is_unread);
+        if left.as_deref() == Some(pattern) {
             return None;
         }
         self.lose("pattern", Why::Refused);
         let mut new = map.clone();
-        match without_looks(pattern).filter(|_| !is_unread) {
+        match left {
             Some(wider) => drop(new.insert("pattern".to_owned(), json!(wider))),
             None => drop(new.shift_remove("pattern")),
         }

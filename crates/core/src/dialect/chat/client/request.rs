@@ -122,6 +122,7 @@ fn idle(
     vain: Option<&str>,
 ) -> Vec<String> {
     const TOOLS: [&str; 2] = ["tools", "functions"];
+    const LIMITS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
     const CHOICES: [&str; 3] = ["tool_choice", "parallel_tool_calls", "function_call"];
     let is_stated = |name: &str| {
         stated.is_some_and(|stated| {
@@ -135,6 +136,9 @@ fn idle(
             fields.raw(name) == Some("null")
         } else if vain == Some(name) {
             true
+        } else if LIMITS.contains(&name) {
+            // As many as there is room for, which is what is meant by none (LM Studio, llama.cpp).
+            fields.raw(name) == Some("-1")
         } else if TOOLS.contains(&name) || CHOICES.contains(&name) {
             has_empty_tools
         } else {

@@ -264,26 +264,11 @@ fn part(fields: &mut Fields, origin: Origin) -> Result<Part, Error> {
 
 /// `data:image/png;base64,…`
 fn data_url(url: &str, cache: Option<Box<RawValue>>, origin: &Origin) -> Result<Part, Error> {
-    let split = url
-        .strip_prefix("data:")
-        .and_then(|rest| rest.split_once(','))
-        .and_then(|(head, data)| Some((head.strip_suffix(";base64")?, data)));
-    let Some((media_type, data)) = split else {
+    let data = Part::of_data_url(url).ok_or_else(|| {
         let message = format!("`{origin}` has no data URL in base64: data:image/png;base64,…");
-        return Err(invalid(message, origin));
-    };
-    let media_type = media_type.split(';').next().unwrap_or_default();
-    let media_type = match media_type.to_ascii_lowercase() {
-        // No such type is registered, and Anthropic and Gemini take none that is not.
-        known if known == "image/jpg" => "image/jpeg".into(),
-        known => known.into(),
-    };
-    Ok(Part::Data {
-        media_type,
-        data: data.to_owned(),
-        name: None,
-        cache,
-    })
+        invalid(message, origin)
+    })?;
+    Ok(data.cached(cache))
 }
 
 fn calls(fields: &mut Fields, origin: &Origin) -> Result<Vec<Call>, Error> {
@@ -330,9 +315,9 @@ fn arguments(arguments: Option<&RawValue>, origin: Origin) -> CallInput {
     let text = arguments.map(|raw| {
         serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
     });
-    let mut text = text.unwrap_or_default();
+    let text = text.unwrap_or_default();
     if text.trim().is_empty() {
-        text = "{}".to_owned();
+        return CallInput::Empty;
     }
     let object = serde_json::from_str::<Box<RawValue>>(&text).ok();
     match object.filter(|value| value.get().starts_with('{')) {

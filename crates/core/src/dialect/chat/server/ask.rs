@@ -1,11 +1,12 @@
 //! A request of another dialect in Chat's words.
 
+use super::super::details;
 use crate::dialect::server::CHAT_PATH;
 use crate::dialect::server::ask::{Ask, choice_of, text_format};
 use crate::error::Error;
 use crate::ir::{
-    CallInput, Constraint, Fields, Part, Refusal, Role, Sealed, Tool, ToolChoice, ToolInput, Turn,
-    raw,
+    CallInput, Constraint, Fields, Origin, Part, Refusal, Role, Sealed, Tool, ToolChoice,
+    ToolInput, Turn, raw,
 };
 use serde_json::{Value, json};
 
@@ -92,14 +93,24 @@ pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         Value::Array(parts)
     };
     let history = ask.history();
-    match (&turn.reasoning, &history.reasoning) {
-        (Some(thought), Some(name)) => message[name.as_ref()] = json!(thought.text),
+    match (&turn.reasoning, history.reasoning()) {
+        (Some(thought), Some(name)) => message[name] = json!(thought.text),
         (Some(thought), None) => ask.lose_stated(thought),
         (None, _) => {}
     }
-    match history.sealed {
-        true => seal(&mut message, turn),
-        false => ask.lose_sealed(turn),
+    let details: Vec<Value> = match history.details {
+        true => turn
+            .sealed
+            .iter()
+            .filter_map(details_of)
+            .flatten()
+            .collect(),
+        false => Vec::new(),
+    };
+    match (history.sealed, details.is_empty()) {
+        (true, _) => seal(&mut message, turn),
+        (false, true) => ask.lose_sealed(turn),
+        (false, false) => message[details::FIELD] = json!(details),
     }
     if !turn.calls.is_empty() {
         let calls = turn.calls.iter().enumerate().map(|(index, call)| {
@@ -107,6 +118,12 @@ pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
             let mut written = match &call.input {
                 CallInput::Custom(text) => {
                     json!({"id": id, "type": "custom", "custom": {"name": call.name, "input": text}})
+                }
+                CallInput::Empty if !history.refuses(Refusal::StringArguments) => {
+                    function(&id, &call.name, "{}")
+                }
+                CallInput::Empty => {
+                    json!({"id": id, "type": "function", "function": {"name": call.name, "arguments": {}}})
                 }
                 CallInput::Object(object) if history.refuses(Refusal::StringArguments) => {
                     let function = json!({"name": call.name, "arguments": object});
@@ -128,11 +145,20 @@ pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
     Ok(message)
 }
 
+/// What providers behind OpenRouter signed.
+fn details_of((_, sealed): &(Origin, Sealed)) -> Option<Vec<Value>> {
+    match sealed {
+        Sealed::Thinking(block) => details::of(block),
+        Sealed::Signature(_) => None,
+    }
+}
+
 /// What servers signed, as gateways to them take it.
 fn seal(message: &mut Value, turn: &Turn) {
     let mut blocks = Vec::new();
     for (_, sealed) in &turn.sealed {
         match sealed {
+            Sealed::Thinking(block) if details::of(block).is_some() => {}
             Sealed::Thinking(block) => blocks.push(block),
             Sealed::Signature(signature) => message["extra_content"] = signed(signature),
         }

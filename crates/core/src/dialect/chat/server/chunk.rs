@@ -1,5 +1,6 @@
 //! One event's data to what it says. Framing is [`crate::sse`]'s.
 
+use super::super::details::Details;
 use super::super::wire::{ChoiceReading, Form, Head};
 use super::template::Template;
 use super::{finish, has_own_end, piece, speak, start, usage};
@@ -7,7 +8,7 @@ use crate::dialect::server::{About, Reader, Sink, Verbatim};
 use crate::ir::{FinishReason, Of};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One reply, chunk by chunk.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) struct Stream {
     has_begun: bool,
     /// The choices of which some call came.
     calling: BTreeSet<u32>,
+    /// What providers signed of the thoughts of each choice.
+    details: BTreeMap<u32, Details>,
     /// The last chunk that said a text and nothing else.
     template: Option<Template>,
 }
@@ -26,6 +29,7 @@ impl Stream {
             about,
             has_begun: false,
             calling: BTreeSet::new(),
+            details: BTreeMap::new(),
             template: None,
         }
     }
@@ -65,7 +69,12 @@ impl Reader for Stream {
             sink.reported(&String::from_utf8_lossy(data));
             return None;
         }
-        let Ok(choices) = head.choices(Form::Part)? else {
+        let Some(choices) = head.choices(Form::Part) else {
+            // The last chunk's counts of some have no choices beside them (ROCm/ATOM#1711).
+            sink.usage(usage(&head.fields));
+            return None;
+        };
+        let Ok(choices) = choices else {
             sink.garbage();
             return None;
         };
@@ -104,7 +113,8 @@ impl Stream {
     fn choice(&mut self, mut choice: ChoiceReading, sink: &mut Sink<'_>) {
         let reason = choice.finish.take();
         let reason = reason.map(|reason| finish(reason, &choice.fields, &self.about));
-        speak(&mut choice, &self.about, sink);
+        let details = self.details.entry(choice.index).or_default();
+        speak(&mut choice, &self.about, details, sink);
         sink.text(choice.index, choice.content);
         sink.refusal(choice.index, choice.refusal);
         if !choice.calls.is_empty() {
@@ -113,6 +123,13 @@ impl Stream {
         for (place, mut call) in (0..).zip(choice.calls) {
             let own = std::mem::take(&mut call.own);
             sink.piece_of(choice.index, piece((place, call)), own);
+        }
+        let sealed = self
+            .details
+            .get_mut(&choice.index)
+            .filter(|_| reason.is_some());
+        if let Some(sealed) = sealed.and_then(Details::sealed) {
+            sink.sealed(choice.index, sealed);
         }
         match reason {
             Some(Ok(reason)) => sink.finish(choice.index, reason),
@@ -140,6 +157,17 @@ mod tests {
             } => Some(text),
             _ => None,
         })
+    }
+
+    #[test]
+    fn counts_are_read_where_there_are_no_choices() {
+        for choices in ["", r#""choices":null,"#, r#""choices":[],"#] {
+            let chunk =
+                format!(r#"{{{choices}"usage":{{"prompt_tokens":3,"completion_tokens":2}}}}"#);
+            let is_counts =
+                |event: &Event| matches!(event, Event::Usage(usage) if usage.prompt == 3);
+            assert!(read(chunk.as_bytes()).iter().any(is_counts), "{chunk}");
+        }
     }
 
     #[test]

@@ -142,6 +142,7 @@ fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Bo
         return Some(raw(&written));
     };
     let mut message: Fields = serde_json::from_str(known.get()).ok()?;
+    let mut is_changed = false;
     for (edit, names) in [
         (Edits::ROLE, &["role"][..]),
         (Edits::CONTENT, &["content", "refusal"]),
@@ -164,8 +165,12 @@ fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Bo
         }
         for name in names {
             match written.get(*name) {
-                Some(value) => message.set(name, raw(value)),
-                None => drop(message.remove(name)),
+                Some(value) if says(&message, name, value) => {}
+                Some(value) => {
+                    message.set(name, raw(value));
+                    is_changed = true;
+                }
+                None => is_changed |= message.remove(name).is_some(),
             }
         }
     }
@@ -176,11 +181,20 @@ fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Bo
             let says_nothing = matches!(value.get(), "null" | "[]") && name != "content";
             is_its_own && !says_nothing
         });
-        if turn.edits == Edits::EXTRAS && message.0.len() == before {
-            return Some(known.to_owned());
-        }
+        is_changed |= message.0.len() != before;
     }
-    Some(raw(&message))
+    Some(if is_changed {
+        raw(&message)
+    } else {
+        known.to_owned()
+    })
+}
+
+/// Whether a message says just that there already.
+fn says(message: &Fields, name: &str, value: &Value) -> bool {
+    let known = message.raw(name);
+    let known = known.and_then(|raw| serde_json::from_str::<Value>(raw).ok());
+    known.as_ref() == Some(value)
 }
 
 /// What every server of Chat's takes in a message.

@@ -1,5 +1,6 @@
 //! A whole reply body to what it says.
 
+use super::super::details::Details;
 use super::super::wire::{ChoiceReading, Form, Head, NotOfTheWire};
 use super::{finish, has_own_end, piece, speak, start, usage};
 use crate::dialect::server::{About, ReplyFault, Sink, Verbatim};
@@ -38,7 +39,8 @@ fn choice(mut choice: ChoiceReading, about: &About, sink: &mut Sink<'_>) -> Resu
     let reason = reason.map_err(|message| {
         ReplyFault::Error(serde_json::json!({"message": message}).to_string())
     })?;
-    speak(&mut choice, about, sink);
+    let mut details = Details::default();
+    speak(&mut choice, about, &mut details, sink);
     sink.text(choice.index, choice.content);
     sink.refusal(choice.index, choice.refusal);
     for (place, mut call) in (0..).zip(choice.calls) {
@@ -49,6 +51,9 @@ fn choice(mut choice: ChoiceReading, about: &About, sink: &mut Sink<'_>) -> Resu
         call.index = None;
         let own = std::mem::take(&mut call.own);
         sink.piece_of(choice.index, piece((place, call)), own);
+    }
+    if let Some(sealed) = details.sealed() {
+        sink.sealed(choice.index, sealed);
     }
     sink.finish(choice.index, reason);
     Ok(())

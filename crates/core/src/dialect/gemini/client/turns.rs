@@ -3,7 +3,9 @@
 use super::super::sealed;
 use super::object::{Object, invalid, listed};
 use crate::error::{Error, Kind};
-use crate::ir::{Call, CallInput, Failed, Fields, Origin, Part, Role, Sealed, Stated, Turn};
+use crate::ir::{
+    Call, CallInput, Failed, Fields, Origin, Part, Role, Sealed, Stated, Turn, media_type,
+};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -431,18 +433,17 @@ fn name(object: &mut Object) -> Result<String, Error> {
 /// Base64 in its usual letters; Google's clients write those of URLs.
 fn inline(mut data: Object) -> Result<Part, Error> {
     let at = data.origin("mimeType");
-    let media_type: Option<String> = data.take("mimeType", "a string")?;
+    let stated: Option<String> = data.take("mimeType", "a string")?;
     let bytes_at = data.origin("data");
     let bytes: Option<String> = data.take("data", "a text in base64")?;
-    let Some(media_type) = media_type.filter(|kind| kind.contains('/')) else {
+    let Some(stated) = stated.filter(|kind| kind.contains('/')) else {
         return Err(invalid(&at, "must be a media type such as image/png"));
     };
     let Some(bytes) = bytes else {
         return Err(invalid(&bytes_at, "is missing: send the bytes in base64"));
     };
-    let media_type = media_type.split(';').next().unwrap_or_default().trim();
     Ok(Part::Data {
-        media_type: media_type.to_ascii_lowercase().into(),
+        media_type: media_type(&stated),
         data: bytes.replace('-', "+").replace('_', "/"),
         name: data.take("displayName", "a text")?.map(Box::new),
         cache: None,

@@ -5,7 +5,7 @@ use crate::dialect::gemini::sealed;
 use crate::error::Error;
 use crate::ir::{
     Call, CallInput, Claimed, Failed, Fields, Origin, Part, Role, Seal, Sealed, Stated, Turn,
-    raw_string,
+    media_type, raw_string,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -388,19 +388,18 @@ fn need<T: serde::de::DeserializeOwned>(
 
 /// Bytes in base64, whose letters may be those of URLs; or an image that anybody can fetch, and not what Google keeps.
 fn medium(kind: &str, content: &mut Fields, at: &Origin) -> Result<Part, Error> {
-    let media_type: Option<String> = member(content, "mime_type", at, "a media type")?;
+    let stated: Option<String> = member(content, "mime_type", at, "a media type")?;
     let data: Option<String> = member(content, "data", at, "a text in base64")?;
     let uri: Option<String> = member(content, "uri", at, "a URI")?;
     if let Some(data) = data {
-        let media_type = media_type.filter(|kind| kind.contains('/'));
-        let Some(media_type) = media_type else {
+        let stated = stated.filter(|kind| kind.contains('/'));
+        let Some(stated) = stated else {
             let at = at.member("mime_type");
             let message = format!("`{at}` must be a media type such as image/png");
             return Err(invalid(message, at.0));
         };
-        let media_type = media_type.split(';').next().unwrap_or_default().trim();
         return Ok(Part::Data {
-            media_type: media_type.to_ascii_lowercase().into(),
+            media_type: media_type(&stated),
             data: data.replace('-', "+").replace('_', "/"),
             name: None,
             cache: None,

@@ -5,7 +5,7 @@ use super::{invalid, member, need};
 use crate::error::Error;
 use crate::ir::{
     Call, CallInput, Claimed, Failed, Fields, Origin, Part, Role, Seal, Sealed, Stated, Turn,
-    raw_string,
+    media_type, raw_string,
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -152,6 +152,18 @@ impl<'t> Blocks<'t> {
                 self.parts
                     .extend(self.shown.map(|shown| text(shown.told(&name))));
             }
+            // The conversation in short: the client may send nothing of what was before.
+            "compaction"
+                if block
+                    .fields
+                    .raw("content")
+                    .is_some_and(|raw| raw.starts_with('"')) =>
+            {
+                let said: String = need(&mut block.fields, "content", &block.origin, "a string")?;
+                let told = format!("What was said before, in short:\n\n{said}");
+                self.parts.push(text(told));
+                block.fields.remove("encrypted_content");
+            }
             // What a server's own tools did, in words that no other one reads.
             kind if is_hosted(kind) => {
                 self.unknown.push(below.to_owned());
@@ -185,6 +197,7 @@ impl<'t> Blocks<'t> {
         let signature: Option<String> = member(&mut block.fields, "signature", origin, "a string")?;
         let signature = signature.unwrap_or_default();
         let own = Seal::own(&signature).map(Cow::into_owned);
+        let own = own.filter(|own| !own.starts_with(Seal::kept_mark()));
         if signature.is_empty() || own.is_some() {
             let origin = origin.clone();
             self.claimed.push(Claimed {
@@ -246,11 +259,11 @@ impl<'t> Blocks<'t> {
     }
 }
 
-/// Calls of tools that a server runs itself, what they answered, and what refers to either.
+/// Calls of tools that a server runs itself, what they answered, what refers to either, and that another model went on.
 fn is_hosted(kind: &str) -> bool {
     matches!(
         kind,
-        "server_tool_use" | "mcp_tool_use" | REFERENCE | "compaction"
+        "server_tool_use" | "mcp_tool_use" | REFERENCE | "compaction" | "fallback"
     ) || kind.ends_with("_tool_result")
 }
 
@@ -379,9 +392,9 @@ impl Block {
 }
 
 fn data(source: &mut Fields, origin: &Origin) -> Result<Part, Error> {
-    let media_type: String = need(source, "media_type", origin, "such as `image/png`")?;
+    let stated: String = need(source, "media_type", origin, "such as `image/png`")?;
     Ok(Part::Data {
-        media_type: media_type.to_ascii_lowercase().into(),
+        media_type: media_type(&stated),
         data: need(source, "data", origin, "a string in base64")?,
         // A title is told as a text.
         name: None,

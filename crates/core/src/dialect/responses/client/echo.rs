@@ -101,6 +101,19 @@ fn functions(value: Box<RawValue>) -> Box<RawValue> {
 /// For the writer alone: thoughts are to come so that the client can send them back.
 const INCLUDED: &str = "include";
 
+/// For the writer alone: the reply is the conversation in short.
+const COMPACTS: &str = "compacts";
+
+/// Notes that it is.
+pub(super) fn note_compaction(echo: &mut Fields) {
+    echo.set(COMPACTS, raw(&true));
+}
+
+/// Whether it is.
+pub(super) fn compacts(echo: &mut Fields) -> bool {
+    echo.remove(COMPACTS).is_some()
+}
+
 /// Whether thoughts are to come so, which no reply repeats.
 pub(super) fn takes_thoughts(echo: &mut Fields) -> bool {
     echo.remove(INCLUDED).is_some()

@@ -3,6 +3,7 @@
 use super::field::{invalid, lose};
 use super::kept::before;
 use super::own::Own;
+use super::turns::is_encrypted;
 use super::write::sealed;
 use crate::error::Error;
 use crate::ir::{Fields, Loss, Origin};
@@ -40,8 +41,12 @@ pub(super) enum Kind {
     Reasoning,
     /// The name of one that is stored.
     Stored,
-    /// A conversation that only its server can read.
+    /// A conversation in short, which only who made it can read.
     Compacted,
+    /// Such a one is asked for.
+    Trigger,
+    /// What another agent of the client's says.
+    Agents,
     /// Nothing that another server than OpenAI's own could be told.
     Theirs,
 }
@@ -111,6 +116,8 @@ impl<'a> Item<'a> {
             }
             None | Some("item_reference") => Kind::Stored,
             Some("compaction" | "compaction_summary" | "context_compaction") => Kind::Compacted,
+            Some("compaction_trigger") => Kind::Trigger,
+            Some("agent_message") => Kind::Agents,
             Some("message") => Kind::Message,
             Some("function_call") => Kind::Call,
             Some("custom_tool_call") => Kind::CustomCall,
@@ -153,7 +160,8 @@ impl<'a> Item<'a> {
             Kind::Found => Own::Search.output_members(),
             Kind::MoreTools => &["role", "tools"],
             Kind::Reasoning => &["summary", "content"],
-            Kind::Stored | Kind::Compacted | Kind::Theirs => &[],
+            Kind::Agents => &["author", "recipient", "content"],
+            Kind::Stored | Kind::Compacted | Kind::Trigger | Kind::Theirs => &[],
         };
         let says = |raw: &RawValue| !matches!(raw.get(), "null" | "false" | "[]" | "{}" | "\"\"");
         let members = self.members.iter();
@@ -164,6 +172,18 @@ impl<'a> Item<'a> {
             })
             .map(|(name, _)| name.as_str())
     }
+}
+
+/// Whether the conversation ends with asking for itself in short.
+pub(super) fn asks_compaction(fields: &Fields) -> bool {
+    let names_it = |input: &str| input.contains("\"compaction_trigger\"");
+    let last = match read(fields) {
+        Ok(Input::Items(items)) if fields.raw("input").is_some_and(names_it) => {
+            items.into_iter().next_back()
+        }
+        _ => None,
+    };
+    last.is_some_and(|item| item.kind().ok() == Some(Kind::Trigger))
 }
 
 /// Reads `input`.
@@ -261,6 +281,16 @@ pub(super) fn check(fields: &Fields, losses: &mut Vec<Loss>) -> Result<(), Error
                 continue;
             }
             _ => {}
+        }
+        for name in ["content", "output"] {
+            let is_list = item.raw(name).is_some_and(|raw| raw.get().starts_with('['));
+            if !is_list || !matches!(kind, Kind::Agents | Kind::Output) {
+                continue;
+            }
+            for part in item.list(name)?.iter().filter(|part| is_encrypted(part)) {
+                let reason = "only the server that made it can read it";
+                lose(losses, &part.origin, reason);
+            }
         }
         for name in item.unknown(kind) {
             let is_ours = || {

@@ -33,8 +33,8 @@ pub(super) fn read_fields(face: Responses, fields: Fields) -> Result<Request, Er
     let mut losses = Vec::new();
     let model = read_model(&fields)?;
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
-    let text = text::read(&fields, &mut losses)?;
-    let tools = tools::read(&fields, &mut losses)?;
+    let mut text = text::read(&fields, &mut losses)?;
+    let mut tools = tools::read(&fields, &mut losses)?;
     item::check(&fields, &mut losses)?;
     let parallel_tool_calls = field::<bool>(&fields, "parallel_tool_calls", "true or false")?;
     let mut settings = settings::read(face, &fields, stream, &mut losses)?;
@@ -43,7 +43,14 @@ pub(super) fn read_fields(face: Responses, fields: Fields) -> Result<Request, Er
     }
     // `reasoning.effort` is among the settings, as are fields that servers have of their own.
     let thinking = stated_thinking(&settings);
-    let echo = echo::of(face, &fields, &tools.names, &mut losses)?;
+    let mut echo = echo::of(face, &fields, &tools.names, &mut losses)?;
+    let compacts = item::asks_compaction(&fields);
+    if compacts {
+        echo::note_compaction(&mut echo);
+        // Nothing is to be called, and no form is kept to.
+        tools.leave_out();
+        text.constraint = None;
+    }
     Ok(Request {
         // What is kept here is made here: a server with a store of its own would know nothing of it.
         wire: (face == Responses::Alone).then_some(Wire::Responses),
@@ -62,7 +69,7 @@ pub(super) fn read_fields(face: Responses, fields: Fields) -> Result<Request, Er
         thinking,
         idle: Vec::new(),
         losses,
-        hides_thoughts: false,
+        hides_thoughts: compacts,
         hosted_choice: tools.hosted_choice,
         takes_hosted: tools.takes_hosted,
         own_calls: None,

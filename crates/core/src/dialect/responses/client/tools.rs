@@ -29,6 +29,17 @@ pub(super) struct Tools {
     pub(super) takes_hosted: bool,
 }
 
+impl Tools {
+    /// None may be called; what was called has its name still.
+    pub(super) fn leave_out(&mut self) {
+        self.tools.clear();
+        self.choice = ToolChoice::None;
+        self.states_choice = false;
+        self.hosted_choice = None;
+        self.takes_hosted = false;
+    }
+}
+
 /// What is read of `tools`.
 #[derive(Default)]
 struct Reading {

@@ -2,6 +2,8 @@
 
 mod part;
 
+pub(super) use part::is_encrypted;
+
 use super::item::{self, Input, Item, Kind};
 use super::kept::before;
 use super::names::Names;
@@ -55,6 +57,14 @@ pub(super) fn read_turns(request: &Request) -> Result<Vec<Turn>, Error> {
     Ok(reading.finished())
 }
 
+/// What a model is asked that is to put a conversation in short.
+const SUMMARISE: &str = "The context is nearly full. Write a summary of this conversation from which the work can go on without \
+    it: what is asked for, and each wish and constraint in its own words; what was done, decided and found out, with names of files, \
+    commands and values that are still needed; what is left to do, and the next step. Write the summary and nothing else.";
+
+/// What stands before it where it comes back.
+const SUMMARY: &str = "What was said before, in short:";
+
 struct Reading {
     turns: Vec<Turn>,
     names: Names,
@@ -72,7 +82,25 @@ impl Reading {
 
     fn item(&mut self, item: &Item<'_>) -> Result<(), Error> {
         match item.kind()? {
-            kind @ (Kind::Stored | Kind::Compacted) => Err(item.elsewhere(kind)),
+            Kind::Trigger => {
+                let parts = vec![part::text(SUMMARISE.to_owned())];
+                self.turn(item.origin.clone(), Role::User, parts);
+                Ok(())
+            }
+            kind @ (Kind::Stored | Kind::Compacted) => {
+                let kept: Option<String> = item.get("encrypted_content", "a string")?;
+                let Some(summary) = kept.as_deref().and_then(sealed::summary_of) else {
+                    return Err(item.elsewhere(kind));
+                };
+                let parts = vec![part::text(format!("{SUMMARY}\n\n{summary}"))];
+                self.turn(item.origin.clone(), Role::User, parts);
+                Ok(())
+            }
+            Kind::Agents => {
+                let parts = part::of_agent(item)?;
+                self.turn(item.origin.clone(), Role::User, parts);
+                Ok(())
+            }
             Kind::Message => self.message(item),
             Kind::Call => {
                 let origin = item.origin.member("arguments");

@@ -4,30 +4,30 @@
 //! last event repeats the whole output.
 
 mod begun;
+mod compaction;
 mod output;
 mod own;
 pub(in crate::dialect::responses) mod sealed;
 mod sound;
 mod theirs;
 mod told;
+mod waiting;
 
 use super::echo;
 use super::names::Names;
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
 use crate::error::Error;
-use crate::ir::{
-    CallKind, Choice, Delta, Event, Fields, FinishReason, Reply, Sealed, Start, Usage, raw,
-};
+use crate::ir::{Choice, Delta, Event, Fields, FinishReason, Reply, Sealed, Start, Usage, raw};
 use crate::sse;
 use begun::{Begun, Later};
 use output::{Body, Call, Item, Part, PartKind, Status};
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::mem;
 use std::time::Duration;
 use told::{Teller, Told};
+use waiting::Said;
 
 /// The last member of the object in the last event, and of no object before it.
 pub(super) const END_MARK: &[u8] = b"\"error\":null}}";
@@ -73,6 +73,8 @@ pub(super) struct EventWriter {
     sums_up: bool,
     /// They come in `encrypted_content` as well, which the client sends back.
     keeps_thoughts: bool,
+    /// A summary of the conversation is asked for: what came of it.
+    summary: Option<String>,
     /// What was said behind a call that is not over.
     waiting: Vec<Said>,
     /// Signatures of the text that is open.
@@ -83,15 +85,6 @@ pub(super) struct EventWriter {
     next: u64,
 }
 
-/// What is no call.
-#[derive(Debug)]
-enum Said {
-    /// A text, with what is told of its tokens.
-    Part(PartKind, String, Vec<Box<RawValue>>),
-    Thought(String),
-    Sealed(Vec<Sealed>),
-}
-
 impl EventWriter {
     pub(super) fn new(terms: Terms) -> Self {
         let mut echo = terms.echo.as_deref().cloned().unwrap_or_default();
@@ -99,6 +92,7 @@ impl EventWriter {
             names: Names::take(&mut echo),
             sums_up: echo::wants_summary(&echo),
             keeps_thoughts: echo::takes_thoughts(&mut echo),
+            summary: echo::compacts(&mut echo).then(String::new),
             echo,
             terms,
             start: Start::default(),
@@ -192,7 +186,10 @@ impl EventWriter {
         self.begin(teller);
         // One was asked for.
         for choice in reply.choices.iter().filter(|choice| choice.index == 0) {
-            self.choice(choice, teller);
+            match self.compacts() {
+                true => self.compact(choice, teller),
+                false => self.choice(choice, teller),
+            }
         }
     }
 
@@ -224,58 +221,6 @@ impl EventWriter {
                     self.finish = Some(reason.clone());
                     self.close(teller);
                 }
-            }
-        }
-    }
-
-    /// Whether what is said now waits for the end of the call that is open, since items follow each other: mirascope 2.8 fails at a
-    /// text before the call is told as whole. What a server of Responses' says is in an order of its own.
-    fn waits(&mut self, said: impl FnOnce() -> Said) -> bool {
-        let is_open =
-            |item: &Item| matches!(item.body, Body::Call(_)) && item.status == Status::InProgress;
-        let waits = self.base.is_none() && self.items.iter().any(is_open);
-        if !waits {
-            return false;
-        }
-        match (self.waiting.last_mut(), said()) {
-            (Some(Said::Part(kind, text, all)), Said::Part(same, more, logprobs))
-                if *kind == same =>
-            {
-                text.push_str(&more);
-                all.extend(logprobs);
-            }
-            (Some(Said::Thought(text)), Said::Thought(more)) => text.push_str(&more),
-            (_, said) => self.waiting.push(said),
-        }
-        true
-    }
-
-    /// Ends the calls behind which something waits, and says that. Where the reply was cut, a call that is open may be half of one.
-    fn say_waiting(&mut self, teller: &mut Teller<'_>) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        let is_cut = self.finish.as_ref().is_some_and(FinishReason::is_cut);
-        if is_cut {
-            self.leave_out_halves();
-        }
-        for place in 0..self.items.len() {
-            if let Body::Call(call) = &self.items[place].body {
-                let is_half = is_cut
-                    && call.kind == CallKind::Function
-                    && serde_json::from_str::<IgnoredAny>(&call.input).is_err();
-                let status = match is_half {
-                    true => Status::Incomplete,
-                    false => Status::Completed,
-                };
-                self.end(place, status, teller);
-            }
-        }
-        for said in mem::take(&mut self.waiting) {
-            match said {
-                Said::Part(kind, text, logprobs) => self.add(kind, &text, logprobs, teller),
-                Said::Thought(text) => self.think(&text, teller),
-                Said::Sealed(sealed) => self.seal(&sealed, teller),
             }
         }
     }

@@ -154,11 +154,14 @@ fn assistant(
             CallInput::Custom(text) => ("custom_tool_call", "input", text.as_str()),
             CallInput::Object(object) => ("function_call", "arguments", object.get()),
             CallInput::Text(stated) => ("function_call", "arguments", stated.text.as_str()),
+            CallInput::Empty => ("function_call", "arguments", "{}"),
         };
         items.push(json!({"type": kind, "call_id": id, "name": call.name, said: input}));
         match call.input {
             CallInput::Custom(_) => drop(custom.insert(id)),
-            CallInput::Object(_) | CallInput::Text(_) => drop(custom.remove(&id)),
+            CallInput::Object(_) | CallInput::Text(_) | CallInput::Empty => {
+                custom.remove(&id);
+            }
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use super::{END, Message, counts, direct, event, stopped};
 use crate::dialect::client::{Terms, Writer};
 use crate::dialect::server::Verbatim;
-use crate::ir::{Delta, Event, Fields, FinishReason, Sealed, Signer, Start, Usage, raw};
+use crate::ir::{Delta, Event, Fields, FinishReason, Seal, Sealed, Signer, Start, Usage, raw};
 use crate::json::Braces;
 use crate::sse;
 use serde::{Deserialize, Serialize};
@@ -405,7 +405,7 @@ impl EventWriter {
             return;
         };
         match block["signature"].as_str() {
-            Some(signature) if self.open == Some(Open::Thinking) => {
+            Some(signature) if self.signs_open(signature) => {
                 self.more(&More::Signature { signature }, out);
                 self.end_block(out);
             }
@@ -414,6 +414,11 @@ impl EventWriter {
                 self.end_block(out);
             }
         }
+    }
+
+    /// Whether a signature is that of the thought which is open.
+    fn signs_open(&self, signature: &str) -> bool {
+        self.open == Some(Open::Thinking) && !signature.starts_with(Seal::kept_mark())
     }
 
     fn open(&mut self, open: Open, block: &Value, out: &mut Vec<u8>) {

@@ -31,7 +31,9 @@ pub(super) fn parts(
         Some(raw) if raw.get().starts_with('"') => Ok(vec![text(item.text(name)?)]),
         Some(_) => {
             let parts = item.list(name)?;
-            parts.iter().map(|item| part(item, resolutions)).collect()
+            // Told when the request was read.
+            let parts = parts.iter().filter(|item| !is_encrypted(item));
+            parts.map(|item| part(item, resolutions)).collect()
         }
     }
 }
@@ -41,6 +43,7 @@ fn part(item: &Item<'_>, resolutions: &mut Vec<Origin>) -> Result<Part, Error> {
     match kind.as_deref() {
         Some("input_text" | "output_text" | "text") => item.text("text").map(text),
         Some("refusal") => item.text("refusal").map(text),
+        Some("encrypted_content") => item.text("encrypted_content").map(text),
         Some("input_image") => {
             let detail: Option<String> = item.get("detail", "a string")?;
             if detail.is_some_and(|detail| detail != "auto") {
@@ -83,6 +86,27 @@ fn part(item: &Item<'_>, resolutions: &mut Vec<Origin>) -> Result<Part, Error> {
     }
 }
 
+/// What an agent of the client's says to another, as words of the user's. What it encrypts for OpenAI's servers comes as plain text where none
+/// of those made it (openai/codex#37237).
+pub(super) fn of_agent(item: &Item<'_>) -> Result<Vec<Part>, Error> {
+    let author: Option<String> = item.get("author", "a string")?;
+    let head = match author {
+        Some(author) => format!("A message from the agent {author}:"),
+        None => "A message from another agent:".to_owned(),
+    };
+    let mut parts = vec![text(head)];
+    parts.extend(self::parts(item, "content", &mut Vec::new())?);
+    Ok(parts)
+}
+
+/// Whether a part is one of OpenAI's own ciphers (Fernet's tokens).
+pub(in crate::dialect::responses::client) fn is_encrypted(part: &Item<'_>) -> bool {
+    let kept: Option<String> = part
+        .get("encrypted_content", "a string")
+        .unwrap_or_default();
+    kept.is_some_and(|kept| kept.starts_with("gAAAA"))
+}
+
 /// The bytes are not there: they are stored, or elsewhere.
 fn missing(item: &Item<'_>, name: &str) -> Error {
     for elsewhere in ["file_id", "file_url"] {
@@ -98,19 +122,8 @@ fn missing(item: &Item<'_>, name: &str) -> Error {
 
 /// `data:image/png;base64,…`
 fn data_url(url: &str, origin: &Origin) -> Result<Part, Error> {
-    let split = url
-        .strip_prefix("data:")
-        .and_then(|rest| rest.split_once(','))
-        .and_then(|(head, data)| Some((head.strip_suffix(";base64")?, data)));
-    let Some((media_type, data)) = split else {
+    Part::of_data_url(url).ok_or_else(|| {
         let problem = "must be a data URL in base64: data:image/png;base64,…";
-        return Err(invalid(origin.0.clone(), problem));
-    };
-    let media_type = media_type.split(';').next().unwrap_or_default();
-    Ok(Part::Data {
-        media_type: media_type.to_ascii_lowercase().into(),
-        data: data.to_owned(),
-        name: None,
-        cache: None,
+        invalid(origin.0.clone(), problem)
     })
 }

@@ -15,6 +15,8 @@ enum Kept {
     Signature(String),
     /// What was thought, of a server that seals nothing.
     Thought(String),
+    /// The conversation in short.
+    Summary(String),
     /// What a server of this wire said on the way to an answer: its own item.
     Remark(Box<RawValue>),
 }
@@ -39,6 +41,20 @@ pub(in crate::dialect::responses) fn message(text: &str) -> Option<Box<RawValue>
     let kept = kept(text)?.into_iter();
     kept.rev().find_map(|kept| match kept {
         Kept::Remark(message) if is_message(&message) => Some(message),
+        _ => None,
+    })
+}
+
+/// A summary as the text of `encrypted_content`; `None` of one that says nothing.
+pub(super) fn summary(text: &str) -> Option<String> {
+    let kept = serde_json::to_string(&[Kept::Summary(text.to_owned())]).ok()?;
+    (!text.is_empty()).then(|| format!("{MARK}{kept}"))
+}
+
+/// The summary that such a text is.
+pub(in crate::dialect::responses) fn summary_of(text: &str) -> Option<String> {
+    kept(text)?.into_iter().find_map(|kept| match kept {
+        Kept::Summary(summary) => Some(summary),
         _ => None,
     })
 }
@@ -77,7 +93,7 @@ pub(in super::super) fn read(text: &str) -> (Vec<Sealed>, Option<String>) {
             Kept::Signature(signature) => sealed.push(Sealed::Signature(signature)),
             Kept::Thought(text) => thought = Some(text),
             // Who sends it sends its text.
-            Kept::Remark(_) => {}
+            Kept::Remark(_) | Kept::Summary(_) => {}
         }
     }
     (sealed, thought)
