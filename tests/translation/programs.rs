@@ -253,7 +253,11 @@ fn a_file_of_text_is_its_text() {
         assert!(!told.contains("base64"), "{server}: {told}");
     }
     // Who reads such files has it as it came.
-    assert!(planned(CHAT, &body, "openai").sent().is_none());
+    let (there, _) = sent(CHAT, &body, "openai");
+    assert!(
+        there.to_string().contains("data:text/csv;base64"),
+        "{there}"
+    );
     let (there, _) = sent(CHAT, &body, "gemini");
     assert_eq!(
         there["contents"][0]["parts"][1]["inlineData"]["mimeType"],

@@ -225,6 +225,12 @@ impl<'r> Body<'r> {
         for name in &request.idle {
             self.remove(name);
         }
+        // A limit that is none may have the server's name by now.
+        for name in ["max_tokens", "max_completion_tokens"] {
+            if !request.idle.is_empty() && self.fields.raw(name) == Some("-1") {
+                self.remove(name);
+            }
+        }
     }
 
     /// What only some servers of the client's dialect take, in the words that all of them do. Says where a thought of

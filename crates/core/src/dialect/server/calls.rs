@@ -69,7 +69,9 @@ impl OpenCall {
 
     /// Whether all that came of its input are arguments that there are none, which others may follow still.
     fn says_none(&self) -> bool {
-        let says_none = [NO_ARGUMENTS, NULL].contains(&self.held.trim());
+        let held = self.held.trim();
+        // `null` may come in pieces.
+        let says_none = held == NO_ARGUMENTS || !held.is_empty() && NULL.starts_with(held);
         self.is_function() && self.input.is_empty() && says_none
     }
 
