@@ -32,7 +32,6 @@ mod odd_tools;
 mod openai;
 mod own_words;
 mod programs;
-mod programs;
 mod recordings;
 mod refusals;
 mod replay;
