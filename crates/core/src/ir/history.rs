@@ -13,10 +13,8 @@ pub struct History {
     pub asides: Asides,
     /// The field of a message that thoughts go in; `None` where it has no place for them.
     pub reasoning: Option<Cow<'static, str>>,
-    /// Whether what servers signed goes along too (`thinking_blocks`, `extra_content`).
-    pub sealed: bool,
-    /// Whether `reasoning_details` go along (OpenRouter).
-    pub details: bool,
+    /// What goes along of what servers signed.
+    pub sealed: Sealing,
     /// What stands in place of a call's signature that another server did not give; `None` where nothing does.
     pub unsigned: Option<Box<str>>,
     /// The fields by which it is told to go on with the model's last words rather than to answer anew: none where it does so by
@@ -26,6 +24,17 @@ pub struct History {
     pub repeats_prefill: bool,
     /// What is told in another form, whichever wire the client speaks.
     pub refuses: Refusals,
+}
+
+/// What a server takes back of what servers signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sealing {
+    /// Nothing.
+    Nothing,
+    /// `thinking_blocks` and `extra_content`, as gateways have them.
+    Blocks,
+    /// `reasoning_details` (OpenRouter).
+    Details,
 }
 
 /// What becomes of instructions in the middle of a conversation.
@@ -39,7 +48,7 @@ pub enum Asides {
 
 /// What a server refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Refusals([u8; 6]);
+pub struct Refusals([u8; 5]);
 
 impl Refusals {
     /// Whether this is among them.
@@ -231,8 +240,7 @@ impl Default for History {
         Self {
             asides: Asides::User,
             reasoning: Some(Cow::Borrowed("reasoning_content")),
-            sealed: false,
-            details: false,
+            sealed: Sealing::Nothing,
             unsigned: None,
             prefill: None,
             repeats_prefill: false,

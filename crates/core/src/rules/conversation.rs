@@ -6,7 +6,7 @@ use super::dialect::Prefill;
 use super::{ContextRule, ContextSize, Template};
 use crate::datafile::{File, Keys};
 use crate::dialect::server::Ends;
-use crate::ir::{Asides, History, Refusal};
+use crate::ir::{Asides, History, Refusal, Sealing};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -32,8 +32,15 @@ pub(super) fn history(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> History {
     history.asides = stated
         .word::<Asides>(file, "asides")
         .unwrap_or(history.asides);
-    history.sealed = stated.boolean(file, "sealed");
-    history.details = stated.boolean(file, "details");
+    let (blocks, details) = (
+        stated.boolean(file, "sealed"),
+        stated.boolean(file, "details"),
+    );
+    history.sealed = match (blocks, details) {
+        (true, _) => Sealing::Blocks,
+        (false, true) => Sealing::Details,
+        (false, false) => Sealing::Nothing,
+    };
     let unsigned = stated.string(file, "unsigned");
     history.unsigned = unsigned.map(|text| text.into_inner().into());
     if !stated.boolean(file, "developer") {

@@ -99,7 +99,8 @@ impl OpenCall {
             });
             call
         });
-        if !self.held.is_empty() && !(is_open && self.says_none()) {
+        let waits = is_open && self.says_none();
+        if !waits && !self.held.is_empty() {
             let mut text = std::mem::take(&mut self.held);
             if self.is_function() && self.input.is_empty() && text.trim() == NULL {
                 NO_ARGUMENTS.clone_into(&mut text);

@@ -430,7 +430,10 @@ fn how_tokens_are_counted_and_what_goes_back_is_read_and_checked() {
     let rule = overlay(&[("ours.toml", &own)]).unwrap();
     let rule = rule.resolve("ours", None).unwrap();
     assert_eq!(rule.history.asides, crate::ir::Asides::System);
-    assert_eq!((rule.history.reasoning, rule.history.sealed), (None, true));
+    assert_eq!(
+        (rule.history.reasoning, rule.history.sealed),
+        (None, crate::ir::Sealing::Blocks)
+    );
     assert_eq!(rule.count.unwrap().path, "/tokenize");
     assert_eq!(rule.stopped, ["matched_stop"]);
     let before = "\n[[count]]\nversions = \"<0.5\"\n";

@@ -4,6 +4,7 @@ use super::super::details;
 use crate::dialect::server::CHAT_PATH;
 use crate::dialect::server::ask::{Ask, choice_of, text_format};
 use crate::error::Error;
+use crate::ir::Sealing;
 use crate::ir::{
     CallInput, Constraint, Fields, Origin, Part, Refusal, Role, Sealed, Tool, ToolChoice,
     ToolInput, Turn, raw,
@@ -98,19 +99,14 @@ pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         (Some(thought), None) => ask.lose_stated(thought),
         (None, _) => {}
     }
-    let details: Vec<Value> = match history.details {
-        true => turn
-            .sealed
-            .iter()
-            .filter_map(details_of)
-            .flatten()
-            .collect(),
-        false => Vec::new(),
+    let details = || -> Vec<Value> {
+        let kept = turn.sealed.iter().filter_map(details_of);
+        kept.flatten().collect()
     };
-    match (history.sealed, details.is_empty()) {
-        (true, _) => seal(&mut message, turn),
-        (false, true) => ask.lose_sealed(turn),
-        (false, false) => message[details::FIELD] = json!(details),
+    match history.sealed {
+        Sealing::Blocks => seal(&mut message, turn),
+        Sealing::Details if !details().is_empty() => message[details::FIELD] = json!(details()),
+        Sealing::Details | Sealing::Nothing => ask.lose_sealed(turn),
     }
     if !turn.calls.is_empty() {
         let calls = turn.calls.iter().enumerate().map(|(index, call)| {
@@ -132,7 +128,7 @@ pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
                 CallInput::Object(object) => function(&id, &call.name, object.get()),
                 CallInput::Text(stated) => function(&id, &call.name, &stated.text),
             };
-            if let Some(signature) = call.signature.as_ref().filter(|_| history.sealed) {
+            if let Some(signature) = call.signature.as_ref().filter(|_| history.sealed == Sealing::Blocks) {
                 written["extra_content"] = signed(signature);
             }
             written

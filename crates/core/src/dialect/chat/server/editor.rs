@@ -6,8 +6,8 @@ use crate::dialect::server::CHAT_PATH;
 use crate::dialect::server::editor::{Editor, append, items, keep_tools};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Draft, Edits, Fields, History, Origin, Request, Role, Tool, ToolChoice, ToolInput, Turn, raw,
-    raw_string,
+    Draft, Edits, Fields, History, Origin, Request, Role, Sealing, Tool, ToolChoice, ToolInput,
+    Turn, raw, raw_string,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ impl Editor for ChatEditor {
         let draft = Draft {
             history: History {
                 // What servers signed stands in the client's own bytes.
-                sealed: true,
+                sealed: Sealing::Blocks,
                 ..history.clone()
             },
             ..Draft::default()
