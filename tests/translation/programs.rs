@@ -296,7 +296,7 @@ fn what_providers_behind_openrouter_signed_goes_back_to_them() {
     for streamed in [false, true] {
         let reply = match streamed {
             false => chat_reply(&message, "tool_calls"),
-            true => chat_stream(&[message.clone()], "tool_calls"),
+            true => chat_stream(std::slice::from_ref(&message), "tool_calls"),
         };
         let body = asking(
             &json!({"stream": streamed, "tools": [{"name": "f", "input_schema": parameters}]}),
