@@ -260,7 +260,7 @@ fn a_file_of_text_is_its_text() {
     );
     let (there, _) = sent(CHAT, &body, "gemini");
     assert_eq!(
-        there["contents"][0]["parts"][1]["inlineData"]["mimeType"],
+        there["contents"][0]["parts"][2]["inlineData"]["mimeType"],
         "text/csv"
     );
     let no_text = json!({"type": "file", "file": {"filename": "a", "file_data": "data:text/plain;base64,/w=="}});
