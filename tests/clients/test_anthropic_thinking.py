@@ -86,7 +86,7 @@ def test_a_thought_comes_signed_and_goes_back_to_its_server(thinker, streamed):
     thought = message.content[0]
     assert thought.thinking == THOUGHT and thought.signature
     said(stack, streamed, **after(message))
-    assert told(stack) == {"role": "assistant", "content": "Done.", "reasoning_content": THOUGHT}
+    assert told(stack) == {"role": "assistant", "content": "Done.", "reasoning": THOUGHT}
     # What is changed is no thought of the model's any more, and no error either.
     message.content[0].thinking = THOUGHT + "!"
     said(stack, streamed, **after(message))
@@ -100,7 +100,7 @@ def test_replicas_with_one_key_know_each_others_thoughts(thinker, tmp_path: Path
     one, other, stranger = thinker("--config", str(config)), thinker("--config", str(config)), thinker()
     message = said(one, streamed=False, **THINKS)
     said(other, streamed=False, **after(message))
-    assert told(other)["reasoning_content"] == THOUGHT
+    assert told(other)["reasoning"] == THOUGHT
     raw = sdk(stranger).messages.with_raw_response.create(**ask(stranger, **after(message)))
     assert told(stranger) == {"role": "assistant", "content": "Done."}
     assert raw.headers["x-isogloss-losses"] == "1; /messages/1/content/0"
