@@ -111,7 +111,7 @@ pub fn rewrite(
     }
     completion::check(request, rule)?;
     let server = rule.face(request.wire);
-    let mut body = Body::new(request, server);
+    let mut body = Body::new(request, server).without_idle();
     hosted::check(request, &body)?;
     let counts_first = rule.counts_first.as_ref();
     let counts_first = counts_first.filter(|_| request.stream && request.counts_first);
@@ -256,7 +256,6 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn choose(&mut self) -> Result<(Strategy, Rewrap), Error> {
-        self.body.drop_idle();
         if let Some(pointer) = self.body.respell(&self.rule.history) {
             let title = &self.rule.title;
             self.losses.push(Loss {

@@ -40,6 +40,7 @@ use crate::error::Kind;
 pub use canonical::canonical;
 pub(crate) use graph::percent_decode;
 pub use guard::{SchemaLimits, guard};
+pub(crate) use lower::describe;
 pub use lower::{Lowered, Unkept, Why, described, described_in_full, has_object_without, lower};
 pub use profile::Profile;
 pub use reply::read_reply_json;

@@ -237,7 +237,10 @@ impl Reported {
             .or_else(|| text(&value["detail"]))
             .or_else(|| value["detail"].as_array().map(|faults| details(faults)))
             .unwrap_or_else(|| plain(body));
-        let message = match behind(&inner["metadata"]["raw"]) {
+        // What the provider behind a gateway said ("Provider returned error", OpenRouter): an error reply of its own, or words.
+        let behind = inner["metadata"]["raw"].as_str();
+        let behind = behind.filter(|raw| !raw.trim().is_empty());
+        let message = match behind.map(|raw| Self::read(raw.as_bytes()).message) {
             Some(reason) if !message.contains(&reason) => format!("{message}: {reason}"),
             _ => message,
         };
@@ -258,16 +261,6 @@ impl Reported {
             refuses_key: is_key_wrong(&inner["details"]),
         }
     }
-}
-
-/// What the provider behind a gateway said ("Provider returned error", OpenRouter): an error reply of its own, or words.
-fn behind(raw: &Value) -> Option<String> {
-    let text = raw.as_str().filter(|text| !text.is_empty())?;
-    let said: Value = serde_json::from_str(text).unwrap_or_default();
-    let message = said["error"]["message"]
-        .as_str()
-        .or_else(|| said["message"].as_str());
-    Some(message.unwrap_or(text).to_owned())
 }
 
 /// google.rpc's `ErrorInfo` of a key that is not one.

@@ -76,11 +76,10 @@ fn in_markup(calls: &[Call], format: &Format) -> String {
 
 fn input(input: &CallInput) -> Cow<'_, str> {
     match input {
-        CallInput::Object(object) => Cow::Borrowed(object.get()),
         CallInput::Text(stated) => Cow::Borrowed(&stated.text),
-        CallInput::Empty => Cow::Borrowed("{}"),
         // The only argument of a tool that takes text.
         CallInput::Custom(text) => Cow::Owned(json!({"input": text}).to_string()),
+        input => Cow::Borrowed(input.object().unwrap_or_default()),
     }
 }
 
@@ -97,13 +96,13 @@ fn in_frame(parts: &[Part], format: &Format, id: Option<&str>, name: &str) -> Op
 /// A call as the prompt asks for it.
 fn written(call: &Call, to: &Fitting<'_>) -> String {
     let said = match &call.input {
-        CallInput::Object(object) => {
-            let arguments: Value = serde_json::from_str(object.get()).unwrap_or_default();
+        CallInput::Text(stated) => json!({"name": call.name, "arguments": stated.text}),
+        CallInput::Custom(text) => json!({"name": call.name, "input": text}),
+        input => {
+            let arguments = input.object().unwrap_or_default();
+            let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
             json!({"name": call.name, "arguments": arguments})
         }
-        CallInput::Text(stated) => json!({"name": call.name, "arguments": stated.text}),
-        CallInput::Empty => json!({"name": call.name, "arguments": {}}),
-        CallInput::Custom(text) => json!({"name": call.name, "input": text}),
     };
     match to.is_tagged {
         true => format!("<tool_call>\n{said}\n</tool_call>"),

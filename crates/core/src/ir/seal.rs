@@ -10,10 +10,10 @@ use std::hash::Hasher;
 
 /// What ours begin with; servers' own are base64.
 const MARK: &str = "isogloss-";
-/// What is kept in the place of one.
-const KEPT: &str = "isogloss-kept-";
 /// The same in base64.
 const MARK_IN_BASE64: &str = "aXNvZ2xvc3Mt";
+/// What is kept in the place of a signature begins with.
+const KEPT: &str = "isogloss-kept-";
 
 /// What is signed, so that a key that is used for something else gives nothing away.
 const PURPOSE: &[u8] = b"thoughts\0";

@@ -93,6 +93,7 @@ mod tests {
         );
         assert_eq!(plain_name(long).as_ref(), Some(&plain[8]));
     }
+
     #[test]
     fn parameters_may_have_dots_and_begin_with_anything() {
         for key in ["filter.id", "1st", "-x", "a_b", &"x".repeat(64)] {

@@ -183,6 +183,18 @@ pub enum CallInput {
     Custom(String),
 }
 
+impl CallInput {
+    /// The object that a function was called with, as JSON; `None` where it was none.
+    #[must_use]
+    pub fn object(&self) -> Option<&str> {
+        match self {
+            Self::Object(object) => Some(object.get()),
+            Self::Empty => Some("{}"),
+            Self::Text(_) | Self::Custom(_) => None,
+        }
+    }
+}
+
 /// A media type without its parameters, in small letters; `image/jpg`, which nobody registered, and which Anthropic and Gemini
 /// refuse, as what is meant by it.
 #[must_use]
@@ -205,6 +217,15 @@ impl Part {
             name: None,
             cache: None,
         })
+    }
+
+    /// What a conversation was put in short as, where it stands in that one's place.
+    #[must_use]
+    pub fn in_short(summary: &str) -> Self {
+        Self::Text {
+            text: format!("What was said before, in short:\n\n{summary}"),
+            cache: None,
+        }
     }
 
     /// The same with Anthropic's mark.

@@ -219,18 +219,14 @@ impl<'r> Body<'r> {
     }
 
     /// vLLM answers 400 to `tools: []` (from 0.20.0), to a choice without tools and to
-    /// `structured_outputs: {}`; servers that know a field not at all refuse its `null` too.
-    pub(super) fn drop_idle(&mut self) {
+    /// `structured_outputs: {}`; servers that know a field not at all refuse its `null` too. Before any rule of a field, which may give
+    /// it another name.
+    pub(super) fn without_idle(mut self) -> Self {
         let request = self.request;
         for name in &request.idle {
             self.remove(name);
         }
-        // A limit that is none may have the server's name by now.
-        for name in ["max_tokens", "max_completion_tokens"] {
-            if !request.idle.is_empty() && self.fields.raw(name) == Some("-1") {
-                self.remove(name);
-            }
-        }
+        self
     }
 
     /// What only some servers of the client's dialect take, in the words that all of them do. Says where a thought of

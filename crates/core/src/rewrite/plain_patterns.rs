@@ -6,7 +6,7 @@
 use super::Writer;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
 use crate::pattern::plain;
-use crate::schema::position;
+use crate::schema::{describe, position};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -73,15 +73,9 @@ fn with_plain_patterns(schema: &Value) -> Option<Value> {
 
 fn tell(map: &mut Map<String, Value>, keyword: &str, value: &Value) {
     let text = format!("{{{keyword}: {value}}}");
-    if text.len() > MAX_BYTES {
-        return;
+    if text.len() <= MAX_BYTES {
+        describe(map, &text);
     }
-    let known = map.get("description").and_then(Value::as_str);
-    let all = match known.filter(|known| !known.is_empty()) {
-        Some(known) => format!("{known}\n\n{text}"),
-        None => text,
-    };
-    map.insert("description".to_owned(), Value::String(all));
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ pub use beside::has_object_without;
 pub(super) use formats::asserts;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+pub(crate) use told::describe;
 pub use told::{described, described_in_full};
 
 /// How much one schema may grow by lowering, in values copied. Pushing keywords into branches

@@ -80,7 +80,8 @@ pub fn described<'s>(lowered: Cow<'s, Value>, stated: &Value, losses: &[Unkept])
     Cow::Owned(told)
 }
 
-fn describe(map: &mut Map<String, Value>, text: &str) {
+/// Adds to what a schema says of itself, once.
+pub(crate) fn describe(map: &mut Map<String, Value>, text: &str) {
     let known = map.get("description").and_then(Value::as_str);
     let all = match known.filter(|known| !known.is_empty()) {
         Some(known) if known.ends_with(text) => return,

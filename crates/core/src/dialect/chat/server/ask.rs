@@ -4,10 +4,9 @@ use super::super::details;
 use crate::dialect::server::CHAT_PATH;
 use crate::dialect::server::ask::{Ask, choice_of, text_format};
 use crate::error::Error;
-use crate::ir::Sealing;
 use crate::ir::{
-    CallInput, Constraint, Fields, Origin, Part, Refusal, Role, Sealed, Tool, ToolChoice,
-    ToolInput, Turn, raw,
+    CallInput, Constraint, Fields, Origin, Part, Refusal, Role, Sealed, Sealing, Tool, ToolChoice,
+    ToolInput, Turn, raw, raw_string,
 };
 use serde_json::{Value, json};
 
@@ -99,34 +98,35 @@ pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         (Some(thought), None) => ask.lose_stated(thought),
         (None, _) => {}
     }
-    let details = || -> Vec<Value> {
-        let kept = turn.sealed.iter().filter_map(details_of);
-        kept.flatten().collect()
-    };
     match history.sealed {
         Sealing::Blocks => seal(&mut message, turn),
-        Sealing::Details if !details().is_empty() => message[details::FIELD] = json!(details()),
-        Sealing::Details | Sealing::Nothing => ask.lose_sealed(turn),
+        Sealing::Details => {
+            let details = turn.sealed.iter().filter_map(details_of);
+            let details: Vec<Value> = details.flatten().collect();
+            match details.is_empty() {
+                true => ask.lose_sealed(turn),
+                false => message[details::FIELD] = json!(details),
+            }
+        }
+        Sealing::Nothing => ask.lose_sealed(turn),
     }
     if !turn.calls.is_empty() {
         let calls = turn.calls.iter().enumerate().map(|(index, call)| {
             let id = turn.id_of(call, index);
+            let as_text = !history.refuses(Refusal::StringArguments);
             let mut written = match &call.input {
                 CallInput::Custom(text) => {
                     json!({"id": id, "type": "custom", "custom": {"name": call.name, "input": text}})
                 }
-                CallInput::Empty if !history.refuses(Refusal::StringArguments) => {
-                    function(&id, &call.name, "{}")
+                CallInput::Text(stated) => function(&id, &call.name, json!(stated.text)),
+                input => {
+                    let object = input.object().unwrap_or_default();
+                    let arguments = match as_text {
+                        true => json!(object),
+                        false => json!(raw_string(object.to_owned())),
+                    };
+                    function(&id, &call.name, arguments)
                 }
-                CallInput::Empty => {
-                    json!({"id": id, "type": "function", "function": {"name": call.name, "arguments": {}}})
-                }
-                CallInput::Object(object) if history.refuses(Refusal::StringArguments) => {
-                    let function = json!({"name": call.name, "arguments": object});
-                    json!({"id": id, "type": "function", "function": function})
-                }
-                CallInput::Object(object) => function(&id, &call.name, object.get()),
-                CallInput::Text(stated) => function(&id, &call.name, &stated.text),
             };
             if let Some(signature) = call.signature.as_ref().filter(|_| history.sealed == Sealing::Blocks) {
                 written["extra_content"] = signed(signature);
@@ -164,7 +164,7 @@ fn seal(message: &mut Value, turn: &Turn) {
     }
 }
 
-fn function(id: &str, name: &str, arguments: &str) -> Value {
+fn function(id: &str, name: &str, arguments: Value) -> Value {
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 

@@ -160,8 +160,7 @@ impl<'t> Blocks<'t> {
                     .is_some_and(|raw| raw.starts_with('"')) =>
             {
                 let said: String = need(&mut block.fields, "content", &block.origin, "a string")?;
-                let told = format!("What was said before, in short:\n\n{said}");
-                self.parts.push(text(told));
+                self.parts.push(Part::in_short(&said));
                 block.fields.remove("encrypted_content");
             }
             // What a server's own tools did, in words that no other one reads.

@@ -176,11 +176,13 @@ impl<'a> Item<'a> {
 
 /// Whether the conversation ends with asking for itself in short.
 pub(super) fn asks_compaction(fields: &Fields) -> bool {
+    // Nearly none does: the items are not read again to find out.
     let names_it = |input: &str| input.contains("\"compaction_trigger\"");
+    if !fields.raw("input").is_some_and(names_it) {
+        return false;
+    }
     let last = match read(fields) {
-        Ok(Input::Items(items)) if fields.raw("input").is_some_and(names_it) => {
-            items.into_iter().next_back()
-        }
+        Ok(Input::Items(items)) => items.into_iter().next_back(),
         _ => None,
     };
     last.is_some_and(|item| item.kind().ok() == Some(Kind::Trigger))

@@ -62,9 +62,6 @@ const SUMMARISE: &str = "The context is nearly full. Write a summary of this con
     it: what is asked for, and each wish and constraint in its own words; what was done, decided and found out, with names of files, \
     commands and values that are still needed; what is left to do, and the next step. Write the summary and nothing else.";
 
-/// What stands before it where it comes back.
-const SUMMARY: &str = "What was said before, in short:";
-
 struct Reading {
     turns: Vec<Turn>,
     names: Names,
@@ -92,7 +89,7 @@ impl Reading {
                 let Some(summary) = kept.as_deref().and_then(sealed::summary_of) else {
                     return Err(item.elsewhere(kind));
                 };
-                let parts = vec![part::text(format!("{SUMMARY}\n\n{summary}"))];
+                let parts = vec![Part::in_short(&summary)];
                 self.turn(item.origin.clone(), Role::User, parts);
                 Ok(())
             }

@@ -152,16 +152,17 @@ fn assistant(
         let id = turn.id_of(call, index).into_owned();
         let (kind, said, input) = match &call.input {
             CallInput::Custom(text) => ("custom_tool_call", "input", text.as_str()),
-            CallInput::Object(object) => ("function_call", "arguments", object.get()),
             CallInput::Text(stated) => ("function_call", "arguments", stated.text.as_str()),
-            CallInput::Empty => ("function_call", "arguments", "{}"),
+            input => (
+                "function_call",
+                "arguments",
+                input.object().unwrap_or_default(),
+            ),
         };
         items.push(json!({"type": kind, "call_id": id, "name": call.name, said: input}));
         match call.input {
             CallInput::Custom(_) => drop(custom.insert(id)),
-            CallInput::Object(_) | CallInput::Text(_) | CallInput::Empty => {
-                custom.remove(&id);
-            }
+            _ => drop(custom.remove(&id)),
         }
     }
     Ok(())
