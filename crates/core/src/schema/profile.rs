@@ -1,6 +1,7 @@
 //! What a server makes of JSON Schema: the closed vocabulary in which rule files say it. Data in,
 //! nothing out: [`super::lower()`] reads it.
 
+use super::number::count_of;
 use super::position::{Holds, holds};
 use serde_json::{Map, Value};
 
@@ -357,7 +358,7 @@ impl Profile {
         let named = map.get("properties").and_then(Value::as_object);
         let names = || named.into_iter().flat_map(Map::keys);
         let fixed = names().filter(|name| is_required(name)).count() as u64;
-        let beyond = |keyword: &str| Some(map.get(keyword)?.as_u64()?.saturating_sub(fixed));
+        let beyond = |keyword: &str| Some(count_of(map.get(keyword)?)?.saturating_sub(fixed));
         let (least, most) = (beyond(COUNTS[0]).unwrap_or(0), beyond(COUNTS[1]));
         if names().all(is_required) || least == 0 && !map.contains_key(COUNTS[1]) {
             return false;

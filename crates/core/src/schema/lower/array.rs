@@ -2,6 +2,7 @@
 
 use super::fits::types_of;
 use super::{Lowering, Why, is_assertion, object};
+use crate::schema::number::count_of;
 use crate::schema::profile::{Additional, Tuples};
 use serde_json::{Map, Value, json};
 
@@ -23,7 +24,7 @@ impl Lowering<'_> {
         {
             return self.mixed(map, first);
         }
-        let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64);
+        let count = |keyword: &str| map.get(keyword).and_then(count_of);
         if self.profile.tuples == Tuples::Enforced {
             // Some compilers refuse a tuple that is longer than the array may be.
             let most = count("maxItems").filter(|most| *most < first.len() as u64)?;
@@ -100,7 +101,7 @@ impl Lowering<'_> {
         let rest = map.get("items")?;
         let mut new = map.clone();
         if *rest == Value::Bool(false) {
-            let known = map.get("maxItems").and_then(Value::as_u64);
+            let known = map.get("maxItems").and_then(count_of);
             let count = first.len() as u64;
             let most = known.map_or(count, |known| known.min(count));
             new.insert("maxItems".to_owned(), json!(most));
@@ -163,7 +164,7 @@ impl Lowering<'_> {
             return None;
         }
         let first = map.get("prefixItems").and_then(Value::as_array);
-        let least = map.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+        let least = map.get("minItems").and_then(count_of).unwrap_or(0);
         let mut new = None;
         let is_short = first.is_none_or(|first| (first.len() as u64) < least);
         if types.contains(&"array") && !has(&["items"]) && is_short {

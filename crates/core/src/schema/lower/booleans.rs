@@ -2,6 +2,7 @@
 //! out, for servers that take objects alone.
 
 use super::{Lowering, Why, put};
+use crate::schema::number::count_of;
 use crate::schema::position::{Child, Step, children};
 use serde_json::{Map, Value, json};
 
@@ -100,7 +101,7 @@ impl Lowering<'_> {
 
 /// An array has no more items than this.
 fn at_most(map: &mut Map<String, Value>, count: usize) {
-    let known = map.get("maxItems").and_then(Value::as_u64);
+    let known = map.get("maxItems").and_then(count_of);
     let most = known.map_or(count as u64, |known| known.min(count as u64));
     map.insert("maxItems".to_owned(), json!(most));
 }

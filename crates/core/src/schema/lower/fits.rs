@@ -1,6 +1,7 @@
 //! Constants against keywords: a value and a schema come in; whether the value is valid, where that
 //! can be told without compiling anything, goes out.
 
+use crate::schema::number::count_of;
 use serde_json::{Map, Value};
 
 /// Whether the value satisfies the schema; `None` where a keyword is not judged here.
@@ -68,8 +69,8 @@ fn keeps(value: &Value, keyword: &str, says: &Value) -> Option<bool> {
         Value::String(text) => {
             let chars = text.chars().count() as u64;
             match keyword {
-                "minLength" => Some(chars >= says.as_u64()?),
-                "maxLength" => Some(chars <= says.as_u64()?),
+                "minLength" => Some(chars >= count_of(says)?),
+                "maxLength" => Some(chars <= count_of(says)?),
                 "pattern" | "format" => None,
                 _ => is_about_parts(keyword).then_some(true),
             }

@@ -4,6 +4,7 @@
 
 use super::{Rewrite, Unkept, Why, fits::types_of, floats, put, unsent};
 use crate::pattern::{irregular, plain, without_looks};
+use crate::schema::number::count_of;
 use crate::schema::position::{Child, children, push_segment, write_pointer};
 use crate::schema::profile::{IntegerBounds, Profile, Syntax};
 use serde_json::{Map, Value, json};
@@ -179,7 +180,7 @@ impl Carrying<'_> {
         let most_repeats = self.profile.most_repeats?;
         let mut new = None;
         for (lower, upper) in PAIRS {
-            let count = |keyword: &str| map.get(keyword).and_then(whole);
+            let count = |keyword: &str| map.get(keyword).and_then(count_of);
             let (least, most) = (count(lower), count(upper));
             let room = most_repeats.min(self.repeats);
             let kept_least = least.map(|least| least.min(room));
@@ -354,15 +355,4 @@ fn integer(bound: &Value, round: fn(f64) -> f64) -> Option<i128> {
     whole
         .or_else(|| bound.as_f64().map(|bound| round(bound) as i128))
         .map(|bound| bound.clamp(-(1 << 100), 1 << 100))
-}
-
-/// A count, also where it is written as `5.0`.
-pub(super) fn whole(count: &Value) -> Option<u64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it is whole and not negative, and saturates"
-    )]
-    let of_float = |float: f64| (float >= 0.0 && float.fract() == 0.0).then_some(float as u64);
-    count.as_u64().or_else(|| count.as_f64().and_then(of_float))
 }

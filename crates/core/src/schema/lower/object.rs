@@ -2,6 +2,7 @@
 //! read silence otherwise.
 
 use super::{Lowering, Why};
+use crate::schema::number::count_of;
 use crate::schema::position::{Step, write_pointer};
 use crate::schema::profile::Additional;
 use serde_json::{Map, Value, json};
@@ -92,7 +93,7 @@ impl<'s> Lowering<'s> {
             .get(keyword)
             .is_some_and(|rest| *rest != Value::Bool(false));
         let is_odd = named.len() > 1 && !named.keys().all(|name| name.is_ascii());
-        let least = map.get("minProperties").and_then(Value::as_u64);
+        let least = map.get("minProperties").and_then(count_of);
         let needs_more = least.is_some_and(|least| least > named.len() as u64);
         if !is_open || !is_odd || needs_more {
             return None;
@@ -152,7 +153,7 @@ pub(super) fn declared(map: &Map<String, Value>) -> Option<Map<String, Value>> {
     if !is_plain || says_nothing || rest == Some(&Value::Bool(false)) {
         return None;
     }
-    let at_least = map.get("minProperties").and_then(Value::as_u64);
+    let at_least = map.get("minProperties").and_then(count_of);
     let needs_more = rest.is_none()
         && (known.is_empty() && !missing.is_empty()
             || at_least.is_some_and(|least| least > (known.len() + missing.len()) as u64));

@@ -1,7 +1,8 @@
 //! What a server takes in one of two spellings only, written in that one: a schema object comes in,
 //! one that says the same goes out.
 
-use super::{Lowering, Rewrite, Unkept, Why, measures};
+use super::{Lowering, Rewrite, Unkept, Why};
+use crate::schema::number::count_of;
 use crate::schema::profile::{Optional, Profile, Types};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -11,6 +12,16 @@ const MAX_LISTED: i64 = 128;
 
 /// What decides beside a list of types: there the types stay, and are told.
 const BRANCHES: [&str; 4] = ["$ref", "anyOf", "oneOf", "allOf"];
+
+/// What counts properties, items, characters.
+const COUNTS: [&str; 6] = [
+    "minProperties",
+    "maxProperties",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+];
 
 impl Lowering<'_> {
     /// `const` as `enum`, tuples, booleans and patterns of names as the server reads them, a list of
@@ -36,14 +47,14 @@ impl Lowering<'_> {
         new
     }
 
-    /// Counts of properties as whole numbers: `1.0` is the same count, and an error to many.
+    /// Counts as whole numbers: `1.0` is the same count, and an error to many.
     fn whole_counts(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let mut new = None;
-        for keyword in ["minProperties", "maxProperties"] {
+        for keyword in COUNTS {
             let Some(count) = map.get(keyword).filter(|count| !count.is_u64()) else {
                 continue;
             };
-            if let Some(count) = measures::whole(count) {
+            if let Some(count) = count_of(count) {
                 let new = new.get_or_insert_with(|| map.clone());
                 new.insert(keyword.to_owned(), json!(count));
             }
@@ -122,7 +133,7 @@ impl Lowering<'_> {
 
     fn fewer_items(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
         let most = self.profile.max_min_items?;
-        if map.get("minItems")?.as_u64()? <= most {
+        if count_of(map.get("minItems")?)? <= most {
             return None;
         }
         self.lose("minItems", Why::Refused);

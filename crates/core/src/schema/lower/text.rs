@@ -5,6 +5,7 @@ use super::anchor::{self, Whole};
 use super::{Lowering, Why, formats, raw, syntax, ways};
 use crate::pattern::written::{has_flags, has_set_words, is_foreign, written};
 use crate::pattern::{parse_ecma, without_looks};
+use crate::schema::number::count_of;
 use crate::schema::profile::{Lengths, PatternReading, Syntax};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -185,7 +186,7 @@ impl Lowering<'_> {
             return (new, lost);
         }
         let pattern = map.get("pattern").and_then(Value::as_str);
-        let limit = |keyword: &str| map.get(keyword).map(Value::as_u64);
+        let limit = |keyword: &str| map.get(keyword).map(count_of);
         if let (Some(pattern), least @ (None | Some(Some(_))), most @ (None | Some(Some(_)))) =
             (pattern, limit("minLength"), limit("maxLength"))
             && (least.is_some() || most.is_some())
@@ -202,7 +203,7 @@ impl Lowering<'_> {
             let Some(limit) = map.get(keyword) else {
                 continue;
             };
-            let is_implied = match (shape, limit.as_u64()) {
+            let is_implied = match (shape, count_of(limit)) {
                 (Some(shape), Some(limit)) => anchor::implies(shape, keyword, limit),
                 _ => false,
             };

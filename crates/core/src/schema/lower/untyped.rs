@@ -6,6 +6,7 @@
 //! object where they name properties: there the guess stays, and is told.
 
 use super::{Lowering, Why, disjoint, fits, is_assertion, restate};
+use crate::schema::number::count_of;
 use crate::schema::profile::{Types, Untyped};
 use serde_json::{Map, Value, json};
 
@@ -176,7 +177,7 @@ impl Lowering<'_> {
 
 /// Whether the counts leave nothing of the type that they speak of.
 fn contradicts(map: &Map<String, Value>) -> bool {
-    let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64);
+    let count = |keyword: &str| map.get(keyword).and_then(count_of);
     [("minItems", "maxItems"), ("minProperties", "maxProperties")]
         .into_iter()
         .any(|(least, most)| {

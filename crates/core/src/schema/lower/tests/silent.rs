@@ -196,6 +196,19 @@ fn tuples_have_a_branch_for_each_length_where_each_has_one() {
         &json!({"type": "array", "minItems": 2, "maxItems": 3, "items": {}}),
         &[],
     );
+    // However they are written: no length is left of these.
+    becomes(
+        &profile,
+        &json!({"type": "array", "prefixItems": [a, b], "items": false, "minItems": 2.0}),
+        &json!({"type": "array", "prefixItems": [a, b], "minItems": 2, "maxItems": 2}),
+        &[],
+    );
+    becomes(
+        &profile,
+        &json!({"type": "array", "prefixItems": [a], "items": false, "minItems": 1e40}),
+        &json!({"type": "array", "prefixItems": [a], "minItems": 1, "maxItems": 1}),
+        &[("/prefixItems", Why::Narrower)],
+    );
 }
 
 #[test]
