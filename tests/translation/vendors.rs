@@ -1,6 +1,6 @@
 //! What hosted APIs refuse of requests that others take, and no client is to find out.
 
-use crate::replay::{Recorded, rule, whole};
+use crate::replay::{Recorded, messages_stream, rule, whole};
 use isogloss_core::exchange::{self, Exchange};
 use isogloss_core::passage;
 use serde_json::{Value, json};
@@ -415,6 +415,47 @@ fn parameters_have_names_that_anthropic_takes_and_the_client_hears_its_own() {
         let told = whole(&exchange, &rule("anthropic"), &recorded);
         assert_eq!(arguments(&told, streamed), wanted, "{told}");
     }
+    // The same schema further within has the client's names.
+    let filter = json!({"type": "object", "properties": {"$and": {"type": "array", "items": {"$ref": "#"}}, "field": {"type": "string"}},
+        "dependencies": {"field": ["$and"]}, "additionalProperties": false});
+    let body = asking(
+        &json!({"tools": [{"type": "function", "function": {"name": "q", "parameters": filter}}]}),
+    );
+    let exchange = planned(CHAT, &body, "anthropic");
+    let there: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+    let told = &there["tools"][0]["input_schema"];
+    let key = told["properties"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .next()
+        .unwrap();
+    assert_eq!(told["dependencies"]["field"], json!([key]), "{told}");
+    let within = told["properties"][key]["items"]["$ref"].as_str().unwrap();
+    let within = told.pointer(&within[1..]).unwrap();
+    assert!(
+        within["properties"]["$and"]["items"]["$ref"].is_string(),
+        "{told}"
+    );
+    assert_eq!(within["dependencies"]["field"], json!(["$and"]));
+    // Arguments that are mended, and a tool's name in other letters.
+    let block = json!({"type": "tool_use", "id": "toolu_1", "name": "Q", "input": {}});
+    let delta = format!("{{'{key}': [{{'$and': []}}],}}");
+    let delta = json!({"type": "input_json_delta", "partial_json": delta});
+    let recorded = Recorded {
+        status: 200,
+        streamed: true,
+        body: messages_stream(&[(block, vec![delta])], Some("tool_use")).into_bytes(),
+    };
+    let mut body = body;
+    body["stream"] = json!(true);
+    let told = whole(
+        &planned(CHAT, &body, "anthropic"),
+        &rule("anthropic"),
+        &recorded,
+    );
+    let said: Value = serde_json::from_str(&arguments(&told, true)).unwrap_or_default();
+    assert_eq!(said, json!({"$and": [{"$and": []}]}), "{told}");
     // Its own clients are told by it.
     let own = asking(&json!({"tools": [{"name": "list", "input_schema": schema}]}));
     assert!(planned(MESSAGES, &own, "anthropic").sent().is_none());

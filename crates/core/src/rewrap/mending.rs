@@ -39,6 +39,16 @@ pub(super) struct CallMenders {
     keys: Keys,
 }
 
+impl CallMenders {
+    /// What reads on where the text is given up: calls come so many places later.
+    pub(super) fn later(&mut self, places: u32) {
+        for (call, _) in &mut self.open {
+            *call = call.saturating_add(places);
+        }
+        self.keys.later(places);
+    }
+}
+
 impl Mending {
     /// The mender of an envelope; none where a text that is no envelope is right as well.
     pub(super) fn envelope(&self, lead: &Lead, may_be_text: bool) -> Option<Mender> {
@@ -106,10 +116,14 @@ impl Rewrapper {
         }
     }
 
-    /// A delta of the server's own calls, mended; the end of the call before goes out first.
+    /// A delta of the server's own calls, mended, under the client's names; the end of the call before goes out first.
     /// `None` where all of it is held.
     pub(super) fn mend_call(&mut self, delta: Delta, out: &mut Vec<Delta>) -> Option<Delta> {
-        let delta = self.stated_keys(delta, out)?;
+        let mended = self.mended_call(delta, out)?;
+        self.stated_keys(mended)
+    }
+
+    fn mended_call(&mut self, delta: Delta, out: &mut Vec<Delta>) -> Option<Delta> {
         let mended = match delta {
             Delta::CallStart { .. } if self.plan.one_call && self.calls > 0 => delta,
             Delta::CallStart {
@@ -172,7 +186,7 @@ impl Rewrapper {
             let is_sent = !self.plan.one_call || call == 0;
             if !text.is_empty() && is_sent {
                 let kind = CallKind::Function;
-                out.push(Delta::CallInput { call, kind, text });
+                out.extend(self.stated_keys(Delta::CallInput { call, kind, text }));
             }
         }
     }
@@ -290,6 +304,7 @@ impl Rewrapper {
         out: &mut Vec<Delta>,
     ) -> Result<(), Violation> {
         self.end_calls(is_cut, out);
+        self.end_keys(out);
         let mender = match &mut self.stage {
             Stage::Bare(bare) => bare.mender.take(),
             Stage::Envelope(open) => open.mender.take(),

@@ -187,6 +187,8 @@ impl Rewrapper {
             ..Plan::new(Rewrap::Keep)
         };
         let later = |call: u32| call.saturating_add(places);
+        let mut call_menders = std::mem::take(&mut self.call_menders);
+        call_menders.later(places);
         let Inputs { open, calls, .. } = std::mem::take(&mut self.inputs);
         let inputs = Inputs {
             open: open.map(|(call, wrapped)| (later(call), wrapped)),
@@ -196,6 +198,7 @@ impl Rewrapper {
         };
         Self {
             inputs,
+            call_menders,
             ..Self::new(plan, self.choice)
         }
     }

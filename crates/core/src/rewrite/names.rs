@@ -3,7 +3,8 @@
 use super::Writer;
 use crate::ir::{Refusal, Tool, ToolChoice, ToolInput, Wire, plain_key, plain_name};
 use crate::schema::percent_decode;
-use serde_json::Value;
+use crate::schema::position::{AppliesTo, Holds, any_object, holds, rewrite};
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 impl Writer<'_> {
@@ -65,6 +66,14 @@ impl Writer<'_> {
     }
 }
 
+/// Keywords whose members are named as properties are.
+const NAMED: [&str; 4] = [
+    "properties",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+];
+
 /// The schema with its own properties under names that every server takes, and theirs by those; `None` where all have such. What is
 /// further within is not looked at by Anthropic's API.
 fn with_plain_keys(schema: &Value) -> Option<(Value, HashMap<String, String>)> {
@@ -76,29 +85,75 @@ fn with_plain_keys(schema: &Value) -> Option<(Value, HashMap<String, String>)> {
         return None;
     }
     let mut schema = schema.clone();
-    let root = schema.as_object_mut()?;
-    for keyword in ["properties", "dependentRequired", "dependentSchemas"] {
-        if let Some(Value::Object(map)) = root.get_mut(keyword) {
+    keep_root(&mut schema);
+    rename_within(&mut schema, &told);
+    redirect(&mut schema, &told);
+    let stated = told.into_iter().map(|(key, plain)| (plain, key));
+    Some((schema, stated.collect()))
+}
+
+/// Objects of the same schema further within keep their names: what refers to the whole refers to a copy of it.
+fn keep_root(schema: &mut Value) {
+    let is_whole = |map: &Map<String, Value>| map.get("$ref").is_some_and(|to| to == "#");
+    let known = schema.get("$defs");
+    if known.is_some_and(|known| !known.is_object()) || !any_object(schema, &is_whole) {
+        return;
+    }
+    let is_free = |name: &String| known.is_none_or(|known| known.get(name).is_none());
+    let names = (0_u32..).map(|number| format!("Root{number}"));
+    let name = names.into_iter().find(is_free).unwrap_or_default();
+    let place = Value::String(format!("#/$defs/{name}"));
+    rewrite(schema, &mut |map| {
+        if is_whole(map) {
+            map.insert("$ref".to_owned(), place.clone());
+        }
+    });
+    let Value::Object(root) = schema else { return };
+    let mut copy = root.clone();
+    for keyword in ["$schema", "$id", "$defs", "definitions"] {
+        copy.shift_remove(keyword);
+    }
+    let definitions = root.entry("$defs").or_insert_with(|| json!({}));
+    definitions[name] = Value::Object(copy);
+}
+
+/// Gives properties their names in all that a schema says of the same object.
+fn rename_within(schema: &mut Value, told: &HashMap<String, String>) {
+    let Value::Object(map) = schema else { return };
+    for keyword in NAMED {
+        if let Some(Value::Object(named)) = map.get_mut(keyword) {
             let rename = |(key, value): (String, Value)| match told.get(&key) {
                 Some(plain) => (plain.clone(), value),
                 None => (key, value),
             };
-            *map = std::mem::take(map).into_iter().map(rename).collect();
+            *named = std::mem::take(named).into_iter().map(rename).collect();
         }
     }
-    for (keyword, value) in root {
+    for (keyword, value) in map {
         match (keyword.as_str(), value) {
-            ("required", Value::Array(names)) => rename_all(names, &told),
-            ("dependentRequired", Value::Object(lists)) => {
-                let lists = lists.values_mut().filter_map(Value::as_array_mut);
-                lists.for_each(|names| rename_all(names, &told));
+            ("required", Value::Array(names)) => rename_all(names, told),
+            ("dependentRequired" | "dependencies", Value::Object(lists)) => {
+                for value in lists.values_mut() {
+                    match value {
+                        Value::Array(names) => rename_all(names, told),
+                        schema => rename_within(schema, told),
+                    }
+                }
             }
-            _ => {}
+            (keyword, value) => match (holds(keyword), value) {
+                (Some((_, AppliesTo::Same)), Value::Array(items)) => {
+                    items.iter_mut().for_each(|item| rename_within(item, told));
+                }
+                (Some((Holds::Named, AppliesTo::Same)), Value::Object(named)) => {
+                    named
+                        .values_mut()
+                        .for_each(|item| rename_within(item, told));
+                }
+                (Some((_, AppliesTo::Same)), value) => rename_within(value, told),
+                _ => {}
+            },
         }
     }
-    redirect(&mut schema, &told);
-    let stated = told.into_iter().map(|(key, plain)| (plain, key));
-    Some((schema, stated.collect()))
 }
 
 fn rename_all(names: &mut [Value], told: &HashMap<String, String>) {

@@ -72,21 +72,28 @@ fn stated(quoted: &str, names: &HashMap<String, String>) -> String {
     )
 }
 
+impl Keys {
+    /// The same of calls that come so many places later.
+    pub(super) fn later(&mut self, places: u32) {
+        for (call, _) in &mut self.0 {
+            *call = call.saturating_add(places);
+        }
+    }
+}
+
 impl Rewrapper {
-    /// Tells the arguments of a call under the client's names; `None` where there is no more of them yet. What is held of a call
-    /// that has ended goes out first.
-    pub(super) fn stated_keys(&mut self, delta: Delta, out: &mut Vec<Delta>) -> Option<Delta> {
+    /// Tells the arguments of a call under the client's names; `None` where there is no more of them yet.
+    pub(super) fn stated_keys(&mut self, delta: Delta) -> Option<Delta> {
         if self.plan.renamed_keys.is_empty() {
             return Some(delta);
         }
         match delta {
             Delta::CallStart { call, ref name, .. } => {
                 if self.plan.renamed_keys.contains_key(name) {
-                    self.call_menders
-                        .keys
-                        .0
-                        .push((call, Stated::new(name.clone())));
+                    let stated = Stated::new(name.clone());
+                    self.call_menders.keys.0.push((call, stated));
                 }
+                Some(delta)
             }
             Delta::CallInput { call, kind, text } => {
                 let mut open = self.call_menders.keys.0.iter_mut();
@@ -99,19 +106,20 @@ impl Rewrapper {
                     None => text,
                 };
                 let is_told = is_empty || !text.is_empty();
-                return is_told.then_some(Delta::CallInput { call, kind, text });
+                is_told.then_some(Delta::CallInput { call, kind, text })
             }
-            Delta::Finish(_) => {
-                for (call, open) in std::mem::take(&mut self.call_menders.keys.0) {
-                    if !open.held.is_empty() {
-                        let (kind, text) = (CallKind::Function, open.held);
-                        out.push(Delta::CallInput { call, kind, text });
-                    }
-                }
-            }
-            Delta::Text(_) | Delta::Reasoning(_) | Delta::Refusal(_) => {}
+            delta => Some(delta),
         }
-        Some(delta)
+    }
+
+    /// The calls end: what is held of a name that was cut goes out.
+    pub(super) fn end_keys(&mut self, out: &mut Vec<Delta>) {
+        for (call, open) in std::mem::take(&mut self.call_menders.keys.0) {
+            if !open.held.is_empty() {
+                let (kind, text) = (CallKind::Function, open.held);
+                out.push(Delta::CallInput { call, kind, text });
+            }
+        }
     }
 }
 
