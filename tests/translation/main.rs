@@ -28,6 +28,7 @@ mod lowering;
 mod markup;
 mod memory;
 mod messages;
+mod odd_replies;
 mod odd_tools;
 mod openai;
 mod own_words;

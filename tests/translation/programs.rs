@@ -304,13 +304,25 @@ fn what_providers_behind_openrouter_signed_goes_back_to_them() {
         let told = heard(MESSAGES, &body, "openrouter", &reply);
         let content = match streamed {
             false => serde_json::from_str::<Value>(&told).unwrap()["content"].clone(),
+            // A signature is what its delta says: not all SDKs read it where the block starts.
             true => {
-                let started = events(&told)
-                    .into_iter()
-                    .filter(|event| event["type"] == "content_block_start");
-                started
-                    .map(|event| event["content_block"].clone())
-                    .collect()
+                let mut blocks: Vec<Value> = Vec::new();
+                for event in events(&told) {
+                    match (event["type"].as_str(), blocks.last_mut()) {
+                        (Some("content_block_start"), _) => {
+                            let mut block = event["content_block"].clone();
+                            if block["type"] == "thinking" {
+                                block["signature"] = json!("");
+                            }
+                            blocks.push(block);
+                        }
+                        (_, Some(block)) if event["delta"]["type"] == "signature_delta" => {
+                            block["signature"] = event["delta"]["signature"].clone();
+                        }
+                        _ => {}
+                    }
+                }
+                json!(blocks)
             }
         };
         let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "tool_0_f", "content": "1"}]});

@@ -131,7 +131,7 @@ fn what_follows_the_finish_never_reaches_the_client() {
     for late in late {
         let stream = [chunk(&good, Some("stop")), chunk(&late, None)];
         let told = translated(SERVER, &schema(), true, &events(&stream));
-        assert!(told.contains("VIOLATION finish"), "{told}");
+        assert!(is_refused(&told), "{told}");
     }
     // In one chunk, too.
     let mut both = chunk(&good, Some("stop"));
@@ -227,7 +227,7 @@ fn an_index_is_a_number_and_choices_are_as_many_as_were_asked_for() {
     let choice = |index: Value, text: &str| json!({"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"});
     let good = "{\"age\":5}";
     for index in [
-        json!("0"),
+        json!("zero"),
         json!(-1),
         json!(4_294_967_296_u64),
         json!(0.5),

@@ -34,12 +34,16 @@ impl FinishReason {
     #[must_use]
     pub fn read(word: &str) -> Self {
         match word {
-            // The last two are TGI's before 3.
-            "stop" | "eos_token" | "stop_sequence" => Self::Stop,
-            "length" => Self::Length,
+            // The next two are TGI's before 3, the others of gateways that pass on a model's or a vendor's own (openai/openai-dotnet#267).
+            "stop" | "eos_token" | "stop_sequence" | "eos" | "end_turn" | "STOP" => Self::Stop,
+            // Z.ai's (mozilla-ai/any-llm#1204), Anthropic's, Gemini's.
+            "length" | "model_context_window_exceeded" | "max_tokens" | "MAX_TOKENS" => {
+                Self::Length
+            }
             // The last two are mlx-lm's and others' (ml-explore/mlx-lm#782).
             "tool_calls" | "function_call" | "tool_call" | "tool_use" => Self::ToolCalls,
-            "content_filter" => Self::ContentFilter,
+            // Z.ai's and Gemini's.
+            "content_filter" | "sensitive" | "SAFETY" => Self::ContentFilter,
             other => Self::Other(other.to_owned()),
         }
     }

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 
 /// The field of a message, and of a delta.
 pub(super) const FIELD: &str = "reasoning_details";
@@ -16,7 +17,11 @@ const TEXTS: [&str; 3] = ["text", "summary", "data"];
 
 /// The details of one message, as they come.
 #[derive(Debug, Default)]
-pub(super) struct Details(Vec<Map<String, Value>>);
+pub(super) struct Details {
+    all: Vec<Map<String, Value>>,
+    /// Where the last one of a kind and an index stands.
+    places: HashMap<(String, u64), usize>,
+}
 
 impl Details {
     /// More of them: a list, of which each goes on with the one of its kind and its index.
@@ -25,30 +30,58 @@ impl Details {
             return;
         };
         for detail in more {
-            let is_its = |known: &Map<String, Value>| {
-                let has_index = detail.get("index").is_some_and(Value::is_number);
-                has_index
-                    && ["index", "type"]
-                        .iter()
-                        .all(|name| known.get(*name) == detail.get(*name))
+            let kind = detail
+                .get("type")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let place = match detail.get("index").and_then(Value::as_u64) {
+                Some(index) => {
+                    let next = self.all.len();
+                    let place = self.places.entry((kind.to_owned(), index)).or_insert(next);
+                    // Of one that is encrypted there are no pieces.
+                    if detail.contains_key("data") {
+                        *place = next;
+                    }
+                    *place
+                }
+                None => self.last_of(kind, &detail),
             };
-            // Of one that is encrypted there are no pieces.
-            let is_whole = detail.get("data").is_some();
-            match self
-                .0
-                .iter_mut()
-                .rfind(|known| is_its(known))
-                .filter(|_| !is_whole)
-            {
+            match self.all.get_mut(place) {
                 Some(known) => join(known, detail),
-                None => self.0.push(detail),
+                None => self.all.push(detail),
             }
         }
     }
 
+    /// The place of a piece without an index: that of the last one, or behind it.
+    fn last_of(&self, kind: &str, detail: &Map<String, Value>) -> usize {
+        let is_piece = |last: &Map<String, Value>| {
+            let is_bare = |it: &Map<String, Value>| {
+                ["data", "index", "signature", "id"]
+                    .iter()
+                    .all(|name| !it.contains_key(*name))
+            };
+            is_bare(last) && is_bare(detail) && last.get("type").is_some_and(|it| it == kind)
+        };
+        let last = self.all.last().filter(|last| is_piece(last));
+        self.all.len() - usize::from(last.is_some())
+    }
+
+    /// What they say in words.
+    pub(super) fn text(said: &str) -> Option<String> {
+        let details: Vec<Map<String, Value>> = serde_json::from_str(said).ok()?;
+        let texts = details.iter().filter_map(|detail| {
+            let text = ["text", "summary"]
+                .iter()
+                .find_map(|name| detail.get(*name));
+            text.and_then(Value::as_str)
+        });
+        Some(texts.collect()).filter(|text: &String| !text.is_empty())
+    }
+
     /// What a client keeps of them; `None` where nobody signed or encrypted any: a text is told as the thought that it is.
     pub(super) fn sealed(&mut self) -> Option<Sealed> {
-        let details = std::mem::take(&mut self.0);
+        let details = std::mem::take(self).all;
         let is_kept = |detail: &Map<String, Value>| {
             ["signature", "data"]
                 .iter()
@@ -112,5 +145,10 @@ mod tests {
         assert_eq!(json!(of(&block).unwrap()), expected);
         details.take(r#"[{"type":"reasoning.text","text":"I think","index":0}]"#);
         assert!(details.sealed().is_none());
+        let piece =
+            r#"[{"type":"reasoning.text","text":"I "},{"type":"reasoning.text","text":"think"}]"#;
+        assert_eq!(Details::text(piece).as_deref(), Some("I think"));
+        (0..3).for_each(|_| details.take(piece));
+        assert_eq!(details.all.len(), 1, "pieces without an index are one");
     }
 }

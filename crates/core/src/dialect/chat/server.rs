@@ -17,7 +17,7 @@ use crate::dialect::server::{
 };
 use crate::error::Error;
 use crate::ir::{Fields, FinishReason, Of, Start, Usage, Wire, raw};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// Chat Completions, as its servers speak it.
@@ -84,6 +84,14 @@ fn speak(choice: &mut ChoiceReading, about: &About, details: &mut Details, sink:
     sink.own(Of::Message(index), message);
 }
 
+/// What went wrong with a choice, as OpenRouter says it there.
+fn error(choice: &ChoiceReading) -> Option<&str> {
+    choice
+        .fields
+        .raw("error")
+        .filter(|raw| raw.starts_with('{'))
+}
+
 /// Why a choice ended, in the wire's words where the server has its own.
 fn finish(reason: FinishReason, fields: &Fields, about: &About) -> Result<FinishReason, String> {
     match reason {
@@ -117,14 +125,21 @@ fn stopped(reason: FinishReason, fields: &Fields, about: &About) -> FinishReason
     }
 }
 
-/// The message's thoughts, under the first of the server's names that is there.
+/// The message's thoughts, under the first of the server's names that has any.
 fn reasoning(message: &Fields, about: &About) -> Option<String> {
-    let raw = about
-        .reasoning
-        .iter()
-        .find_map(|name| message.raw(name).filter(|raw| *raw != "null"));
-    let text: String = serde_json::from_str(raw?).ok()?;
-    Some(text).filter(|text| !text.is_empty())
+    match thoughts(message, about) {
+        Some(raw) => serde_json::from_str(raw).ok(),
+        // MiniMax's stand there alone.
+        None => {
+            (message.raw(details::FIELD).filter(|_| about.is_translated)).and_then(Details::text)
+        }
+    }
+}
+
+/// The same as they stand there.
+fn thoughts<'m>(message: &'m Fields, about: &About) -> Option<&'m str> {
+    let mut said = about.reasoning.iter().filter_map(|name| message.raw(name));
+    said.find(|raw| !["null", "\"\""].contains(raw))
 }
 
 #[derive(Deserialize)]
@@ -152,8 +167,18 @@ fn piece((place, call): (u32, CallReading)) -> CallPiece {
 struct UsageWire {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "of_this_form")]
     prompt_tokens_details: Option<DetailsWire>,
+    #[serde(default, deserialize_with = "of_this_form")]
     completion_tokens_details: Option<DetailsWire>,
+}
+
+/// What is of another form says nothing.
+fn of_this_form<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<DetailsWire>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).ok())
 }
 
 #[derive(Deserialize)]
@@ -165,6 +190,11 @@ struct DetailsWire {
 /// The counts, as far as they are such.
 pub(in crate::dialect) fn usage(fields: &Fields) -> Option<Usage> {
     counted(fields.raw("usage")?.as_bytes())
+}
+
+/// The counts of a reply; Moonshot's stand in a choice (northes/go-moonshot#17).
+fn usage_of(fields: &Fields, choices: &[ChoiceReading]) -> Option<Usage> {
+    usage(fields).or_else(|| choices.iter().find_map(|choice| usage(&choice.fields)))
 }
 
 /// The counts that a JSON text tells.

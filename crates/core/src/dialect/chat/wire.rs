@@ -85,7 +85,10 @@ impl<'de> Deserialize<'de> for CallWire {
                 let mut call = CallWire::default();
                 while let Some(member) = members.next_key()? {
                     match member {
-                        Member::Index => once(&mut call.index, members.next_value()?, "index")?,
+                        Member::Index => {
+                            let index: Option<IndexWire> = members.next_value()?;
+                            once(&mut call.index, index.map(|index| index.0), "index")?;
+                        }
                         Member::Id => {
                             let id: Option<IdWire> = members.next_value()?;
                             once(&mut call.id, id.map(IdWire::into_text), "id")?;
@@ -126,6 +129,25 @@ impl IdWire {
         match self {
             Self::Text(text) => text,
             Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// A place; some write the digits as a text.
+struct IndexWire(u32);
+
+impl<'de> Deserialize<'de> for IndexWire {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Number(u32),
+            Text(String),
+        }
+
+        match Either::deserialize(deserializer)? {
+            Either::Number(index) => Ok(Self(index)),
+            Either::Text(text) => text.parse().map(Self).map_err(de::Error::custom),
         }
     }
 }
@@ -203,10 +225,11 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
-/// A part of text, or one of thoughts: parts of text again (mistralai 3.7.0, `models/thinkchunk.py`).
+/// A part of text, or one of thoughts: parts of text again (mistralai 3.7.0, `models/thinkchunk.py`; Databricks' have a `summary`).
 #[derive(Deserialize)]
 struct PartWire {
     text: Option<String>,
+    #[serde(alias = "summary")]
     thinking: Option<Box<RawValue>>,
 }
 
@@ -282,6 +305,11 @@ impl<'d> Head<'d> {
         for (name, expected, is_optional) in TOP {
             is_plain &= keep_typed(&mut fields, name, expected);
             is_plain &= is_optional || fields.raw(name).is_some_and(|raw| raw != "null");
+        }
+        // Clients read counts in it that are not there (zed-industries/zed#42893).
+        if fields.raw("usage") == Some("{}") {
+            fields.remove("usage");
+            is_plain = false;
         }
         Some(Self {
             fields,
@@ -366,12 +394,18 @@ fn read_choice(
     };
     let mut is_plain = !repeats & take_look_alikes(&mut fields);
     // A second place for what is said, which some clients would read.
-    for other in [other, "text", "content", "tool_calls", "function_call"] {
+    let elsewhere = fields.remove(other);
+    is_plain &= elsewhere.is_none();
+    for other in ["text", "content", "tool_calls", "function_call"] {
         is_plain &= fields.remove(other).is_none();
     }
     let raw = match (fields.raw(body), form) {
         (None | Some("null"), Form::Whole) => return Err(NotOfTheWire),
-        (None | Some("null"), Form::Part) => "{}",
+        // The chunks of some are whole replies in their form.
+        (None | Some("null"), Form::Part) => {
+            let elsewhere = elsewhere.as_ref().map(|raw| raw.get());
+            elsewhere.filter(|raw| *raw != "null").unwrap_or("{}")
+        }
         (Some(raw), _) => raw,
     };
     let (mut message, repeats) = Fields::read(raw.as_bytes()).map_err(|_| NotOfTheWire)?;
@@ -379,13 +413,23 @@ fn read_choice(
     is_plain &= is_role_plain(&message, form)?;
     is_plain &= message.remove("parsed").is_none();
     for name in SHOWN {
+        let text = message.raw(name).and_then(object_text);
+        if let Some(text) = text {
+            message.set(name, crate::ir::raw(&text));
+            is_plain = false;
+        }
         is_plain &= keep_typed(&mut message, name, Type::Text);
+    }
+    // Clients take it for the beginning of calls (zed-industries/zed#42893).
+    if form == Form::Part && message.raw("tool_calls") == Some("[]") {
+        message.remove("tool_calls");
+        is_plain = false;
     }
     let content: Option<Content> = typed(&message, "content")?;
     is_plain &= !matches!(content, Some(Content::Parts(_)));
     let thought = content.as_ref().and_then(Content::thought);
-    let index: Option<u32> = typed(&fields, "index")?;
-    is_plain &= index.is_some();
+    let index: Option<IndexWire> = typed(&fields, "index")?;
+    is_plain &= (fields.raw("index")).is_some_and(|raw| Type::Number.has(raw) && raw != "null");
     // An empty word is a server's way to say that it goes on.
     let word: Option<String> = typed(&fields, "finish_reason")?;
     is_plain &= (word.as_ref()).map_or(form == Form::Part, |word| !word.is_empty());
@@ -394,7 +438,7 @@ fn read_choice(
     is_plain &= keep_typed(&mut fields, "logprobs", Type::Object);
     let calls = read_calls(&message)?;
     Ok(ChoiceReading {
-        index: index.unwrap_or(u32::try_from(place).unwrap_or(u32::MAX)),
+        index: index.map_or(u32::try_from(place).unwrap_or(u32::MAX), |index| index.0),
         content: content.map(Content::into_text),
         thought,
         refusal: typed(&message, "refusal")?,
@@ -419,12 +463,12 @@ fn is_role_plain(message: &Fields, form: Form) -> Result<bool, NotOfTheWire> {
 fn read_calls(message: &Fields) -> Result<Vec<CallReading>, NotOfTheWire> {
     // One alone in TGI's streams before 3.2 (huggingface/text-generation-inference#2864).
     let is_one = |raw: &str| raw.starts_with('{');
-    let calls: Option<Vec<CallWire>> = match message.raw("tool_calls").is_some_and(is_one) {
+    let calls: Option<Vec<Option<CallWire>>> = match message.raw("tool_calls").is_some_and(is_one) {
         true => typed(message, "tool_calls")?.map(|call| vec![call]),
         false => typed(message, "tool_calls")?,
     };
     let legacy: Option<FunctionWire> = typed(message, "function_call")?;
-    let mut calls = calls.unwrap_or_default();
+    let mut calls: Vec<CallWire> = calls.into_iter().flatten().flatten().collect();
     // Servers that speak both words (llama-cpp-python) say the same call twice.
     if let (true, Some(function)) = (calls.is_empty(), legacy) {
         calls.push(CallWire {
@@ -486,6 +530,13 @@ impl Content {
             Self::Parts(parts) => parts.into_iter().filter_map(|part| part.text).collect(),
         }
     }
+}
+
+/// The text of an object that is one (envoyproxy/ai-gateway#1222).
+fn object_text(raw: &str) -> Option<String> {
+    raw.starts_with('{')
+        .then(|| serde_json::from_str::<PartWire>(raw).ok()?.text)
+        .flatten()
 }
 
 /// A text, or parts of some; what else may stand there (references) has none.

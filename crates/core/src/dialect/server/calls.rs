@@ -6,6 +6,7 @@
 
 use crate::ir::{CallKind, Delta, Ids, NoCall};
 use crate::json::Braces;
+use crate::json::scan::Scanner;
 
 /// What a call without arguments says; some servers write the empty text, which is no JSON.
 const NO_ARGUMENTS: &str = "{}";
@@ -52,6 +53,8 @@ struct OpenCall {
     /// Its place among those that have started, once it has.
     call: Option<u32>,
     kind: Option<CallKind>,
+    /// All that came of its input.
+    said: String,
     /// Input that waits.
     held: String,
     input: Braces,
@@ -80,6 +83,23 @@ impl OpenCall {
         let mut input = self.input.clone();
         input.take(&self.held);
         self.is_function() && input.is_whole()
+    }
+
+    /// What a piece adds: some servers say again all that came (NousResearch/hermes-agent#35718), or the whole of it at the end
+    /// (anomalyco/opencode#17339).
+    fn news<'t>(&self, text: &'t str) -> &'t str {
+        let begins = self.is_function() && begins_object(&self.said);
+        match text.strip_prefix(self.said.as_str()).filter(|_| begins) {
+            Some(rest) if !self.may_go_on_with(text) => rest,
+            _ => text,
+        }
+    }
+
+    /// Whether JSON may go on with a text here.
+    fn may_go_on_with(&self, text: &str) -> bool {
+        let mut scanner = Scanner::new();
+        let mut bytes = self.said.bytes().chain(text.bytes());
+        bytes.all(|byte| scanner.push(byte).is_ok())
     }
 
     /// Its start, where it has a name and none yet, and what waits of its input. `is_open` where more may come of it.
@@ -151,7 +171,10 @@ impl OpenCalls {
         let text = piece.text.as_deref().unwrap_or_default();
         if open.says_none() && begins_object(text) {
             open.held.clear();
+            open.said.clear();
         }
+        let text = open.news(text);
+        open.said.push_str(text);
         open.held.push_str(text);
         self.go_on(place, ids, out)
     }
@@ -255,6 +278,7 @@ impl OpenCalls {
                 name: None,
                 call: None,
                 kind: piece.kind,
+                said: String::new(),
                 held: String::new(),
                 input: Braces::default(),
             });
@@ -276,8 +300,8 @@ impl OpenCalls {
         match &piece.id {
             Some(id) if open.wire_id.as_ref() == Some(id) => known != name && begins(),
             Some(_) => true,
-            // Empty arguments may have been none.
-            None => begins() && !(known == name && open.says_none()),
+            // Who gives ids gives one to each; and empty arguments may have been none.
+            None => open.wire_id.is_none() && begins() && !(known == name && open.says_none()),
         }
     }
 

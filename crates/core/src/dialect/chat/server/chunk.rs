@@ -3,9 +3,9 @@
 use super::super::details::Details;
 use super::super::wire::{ChoiceReading, Form, Head};
 use super::template::Template;
-use super::{finish, has_own_end, piece, speak, start, usage};
+use super::{error, finish, has_own_end, piece, speak, start, thoughts, usage, usage_of};
 use crate::dialect::server::{About, Reader, Sink, Verbatim};
-use crate::ir::{FinishReason, Of};
+use crate::ir::{Fields, FinishReason, Of, raw_string};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +19,15 @@ pub(super) struct Stream {
     calling: BTreeSet<u32>,
     /// What providers signed of the thoughts of each choice.
     details: BTreeMap<u32, Details>,
+    /// The reply's id: some clients drop the chunks that have another (openai-go's accumulator).
+    id: Option<String>,
+    /// Why choices ended, by chunks that said something as well: in some streams each says so (BerriAI/litellm#2195, #31634), and
+    /// the last one counts.
+    held: BTreeMap<u32, FinishReason>,
+    /// The choices that have said something.
+    said: BTreeSet<u32>,
+    /// They went on behind such an end.
+    ends_early: bool,
     /// The last chunk that said a text and nothing else.
     template: Option<Template>,
 }
@@ -30,6 +39,10 @@ impl Stream {
             has_begun: false,
             calling: BTreeSet::new(),
             details: BTreeMap::new(),
+            id: None,
+            held: BTreeMap::new(),
+            said: BTreeSet::new(),
+            ends_early: false,
             template: None,
         }
     }
@@ -45,6 +58,7 @@ impl Reader for Stream {
             return Some(Verbatim::of(Cow::Borrowed(data)));
         }
         if data.trim_ascii() == b"[DONE]" {
+            self.end(sink);
             sink.done();
             return None;
         }
@@ -78,12 +92,20 @@ impl Reader for Stream {
             sink.garbage();
             return None;
         };
-        let (fields, mut verbatim) = head.close(&choices);
+        let counts = usage_of(&head.fields, &choices);
+        let (mut fields, mut verbatim) = head.close(&choices);
+        if self.has_other_id(&mut fields) || choices.is_empty() && !self.held.is_empty() {
+            verbatim = None;
+        }
         if !std::mem::replace(&mut self.has_begun, true) {
             sink.start(start(&fields));
         }
         let before = sink.events().len();
-        sink.usage(usage(&fields));
+        if choices.is_empty() {
+            self.end(sink);
+        }
+        let has_counts = fields.raw("usage").is_some_and(|raw| raw != "null");
+        sink.usage(counts);
         sink.own(Of::Reply, fields);
         for choice in choices {
             // A finish that tells of calls where there are none, or of none where there are some, is told otherwise.
@@ -92,10 +114,12 @@ impl Reader for Stream {
                 Some(FinishReason::Stop) => self.calling.contains(&choice.index),
                 _ => false,
             };
-            if is_wrong || has_own_end(&choice, &self.about) {
+            if is_wrong || has_own_end(&choice, &self.about) || error(&choice).is_some() {
                 verbatim = None;
             }
-            self.choice(choice, sink);
+            if self.choice(choice, has_counts, sink) {
+                verbatim = None;
+            }
         }
         if verbatim
             .as_ref()
@@ -107,12 +131,63 @@ impl Reader for Stream {
         }
         verbatim
     }
+
+    /// What was held until no more would come.
+    fn end(&mut self, sink: &mut Sink<'_>) {
+        for (choice, reason) in std::mem::take(&mut self.held) {
+            self.finish(choice, reason, sink);
+        }
+    }
 }
 
 impl Stream {
-    fn choice(&mut self, mut choice: ChoiceReading, sink: &mut Sink<'_>) {
+    /// Gives a chunk the id of the first, where it has another.
+    fn has_other_id(&mut self, fields: &mut Fields) -> bool {
+        let known = match (&self.id, fields.raw("id")) {
+            (None, Some(id)) if id.len() > 2 && id.starts_with('"') => {
+                self.id = Some(id.to_owned());
+                return false;
+            }
+            (Some(known), id) if id != Some(known) => known,
+            _ => return false,
+        };
+        fields.set("id", raw_string(known.clone()));
+        true
+    }
+
+    fn finish(&mut self, choice: u32, reason: FinishReason, sink: &mut Sink<'_>) {
+        let sealed = self.details.get_mut(&choice).and_then(Details::sealed);
+        if let Some(sealed) = sealed {
+            sink.sealed(choice, sealed);
+        }
+        sink.finish(choice, reason);
+    }
+
+    /// Reads a choice of a chunk; says whether its end is told otherwise than there.
+    fn choice(&mut self, mut choice: ChoiceReading, has_counts: bool, sink: &mut Sink<'_>) -> bool {
+        if let Some(error) = error(&choice) {
+            sink.reported(error);
+            return true;
+        }
+        let index = choice.index;
         let reason = choice.finish.take();
         let reason = reason.map(|reason| finish(reason, &choice.fields, &self.about));
+        // Blanks behind the end are none of the answer.
+        if reason.is_none() && self.held.contains_key(&index) {
+            choice.content = choice.content.filter(|text| !text.trim().is_empty());
+        }
+        let says = says_something(&choice, &self.about);
+        // Behind an answer a refusal is none of it.
+        let is_refusal = choice.refusal.as_ref().is_some_and(|text| !text.is_empty());
+        if is_refusal && let Some(reason) = self.held.remove(&index) {
+            self.finish(index, reason, sink);
+        }
+        let has_early_end = says && self.held.remove(&index).is_some();
+        self.ends_early |= has_early_end;
+        let is_first = says && self.said.insert(index);
+        // Counts stand in the last chunk.
+        let may_go_on = self.ends_early || !choice.calls.is_empty() || is_first && !has_counts;
+        let waits = says && may_go_on && matches!(reason, Some(Ok(_)));
         let details = self.details.entry(choice.index).or_default();
         speak(&mut choice, &self.about, details, sink);
         sink.text(choice.index, choice.content);
@@ -124,19 +199,28 @@ impl Stream {
             let own = std::mem::take(&mut call.own);
             sink.piece_of(choice.index, piece((place, call)), own);
         }
-        let sealed = self
-            .details
-            .get_mut(&choice.index)
-            .filter(|_| reason.is_some());
-        if let Some(sealed) = sealed.and_then(Details::sealed) {
-            sink.sealed(choice.index, sealed);
-        }
         match reason {
-            Some(Ok(reason)) => sink.finish(choice.index, reason),
+            Some(Ok(reason)) if waits => drop(self.held.insert(index, reason)),
+            Some(Ok(reason)) => match self.held.remove(&index) {
+                // The first one, where nothing came behind it.
+                Some(reason) => {
+                    self.finish(index, reason, sink);
+                    return true;
+                }
+                None => self.finish(index, reason, sink),
+            },
             Some(Err(message)) => sink.failed(&message),
             None => {}
         }
+        self.held.contains_key(&index)
     }
+}
+
+/// Whether it says anything that an end might stand behind.
+fn says_something(choice: &ChoiceReading, about: &About) -> bool {
+    let texts = [&choice.content, &choice.refusal, &choice.thought];
+    let has_text = texts.into_iter().flatten().any(|text| !text.is_empty());
+    has_text || !choice.calls.is_empty() || thoughts(&choice.message, about).is_some()
 }
 
 #[cfg(test)]

@@ -251,7 +251,7 @@ mod tests {
                     ..About::default()
                 };
                 let mut stream = server::CHAT.stream(about, 1 << 20);
-                let first = chunk("null", "");
+                let first = chunk(r#"[{"type":"text","text":"x"}]"#, "");
                 said(&mut stream, first.as_bytes(), is_translated);
                 stream
             };

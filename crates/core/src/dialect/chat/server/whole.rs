@@ -2,7 +2,7 @@
 
 use super::super::details::Details;
 use super::super::wire::{ChoiceReading, Form, Head, NotOfTheWire};
-use super::{finish, has_own_end, piece, speak, start, usage};
+use super::{error, finish, has_own_end, piece, speak, start, usage_of};
 use crate::dialect::server::{About, ReplyFault, Sink, Verbatim};
 use crate::ir::{FinishReason, Of};
 
@@ -25,7 +25,7 @@ pub(super) fn whole<'d>(
     let is_retold = choices.iter().any(|choice| has_own_end(choice, about));
     let verbatim = verbatim.filter(|_| !is_retold);
     sink.start(start(&fields));
-    sink.usage(usage(&fields));
+    sink.usage(usage_of(&fields, &choices));
     sink.own(Of::Reply, fields);
     for choice in choices {
         self::choice(choice, about, sink)?;
@@ -34,6 +34,9 @@ pub(super) fn whole<'d>(
 }
 
 fn choice(mut choice: ChoiceReading, about: &About, sink: &mut Sink<'_>) -> Result<(), ReplyFault> {
+    if let Some(error) = error(&choice) {
+        return Err(ReplyFault::Error(error.to_owned()));
+    }
     let reason = choice.finish.take().unwrap_or(FinishReason::Stop);
     let reason = finish(reason, &choice.fields, about);
     let reason = reason.map_err(|message| {

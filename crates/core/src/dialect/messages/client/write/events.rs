@@ -409,7 +409,15 @@ impl EventWriter {
                 self.more(&More::Signature { signature }, out);
                 self.end_block(out);
             }
-            _ => {
+            // Some SDKs read a thought's signature where it comes as a delta alone (@ai-sdk/anthropic).
+            Some(signature) => {
+                let mut bare = block.clone();
+                bare["signature"] = json!("");
+                self.open(Open::Kept, &bare, out);
+                self.more(&More::Signature { signature }, out);
+                self.end_block(out);
+            }
+            None => {
                 self.open(Open::Kept, &block, out);
                 self.end_block(out);
             }
