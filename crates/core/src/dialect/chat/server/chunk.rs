@@ -22,7 +22,7 @@ pub(super) struct Stream {
     /// The reply's id: some clients drop the chunks that have another (openai-go's accumulator).
     id: Option<String>,
     /// Why choices ended, by chunks that said something as well: in some streams each says so (BerriAI/litellm#2195, #31634), and
-    /// the last one counts.
+    /// the one counts behind which nothing comes.
     held: BTreeMap<u32, FinishReason>,
     /// The choices that have said something.
     said: BTreeSet<u32>,
