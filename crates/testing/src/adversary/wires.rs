@@ -105,7 +105,11 @@ fn ollama(choice: &Spoken, source: &mut impl Source) -> Events {
 
 fn ollama_whole(first: &Spoken) -> J {
     let mut line = obj([("model", s("m")), ("created_at", s("2026-11-22T00:00:00Z"))]);
-    line.push("message", ollama_message(first, first.content.as_deref()));
+    let mut message = ollama_message(first, first.content.as_deref());
+    if let Some(thought) = &first.reasoning {
+        message.push("thinking", s(thought.clone()));
+    }
+    line.push("message", message);
     line.push("done_reason", s(ollama_reason(first)));
     line.push("done", J::Bool(true));
     line.push("eval_count", n(9));
