@@ -12,7 +12,7 @@ use crate::ir::{
 use crate::rules::{
     CALLS_OVER_BOUNDS, ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_STRICT_CALLS,
     NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, SCHEMAS_OVER_BOUNDS, StrictTools,
-    TOOLS_ON_RESPONSES,
+    TOOLS_ON_RESPONSES, unknown_field,
 };
 use std::sync::Arc;
 
@@ -214,6 +214,9 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
     }
     if [SCHEMAS_OVER_BOUNDS, CALLS_OVER_BOUNDS].contains(&fact) {
         return asked != Strategy::Instruct && is_compiled(demand, rule, fact == CALLS_OVER_BOUNDS);
+    }
+    if let Some(field) = unknown_field(fact) {
+        return demand.request.settings().has(field);
     }
     if fact == TOOLS_ON_RESPONSES {
         return !demand.request.tools.is_empty();

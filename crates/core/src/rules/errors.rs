@@ -1,16 +1,21 @@
 //! Reads `errors.toml`: what errors mean, whichever server's they are.
 
 use super::LaunchRule;
-use super::facts::NO_EFFORT;
+use super::facts::{NO_EFFORT, NO_FIELD};
 use crate::datafile::{File, Keys, RuleFault, Source, unknown};
 use crate::ir::{Effort, Refusal};
 use std::sync::Arc;
+
+/// What stands for a field's name.
+const FIELD: &str = "$field";
 
 /// What errors mean, whichever server's they are.
 #[derive(Debug, Clone)]
 pub(super) struct Errors {
     /// What chat templates answer to what they refuse: each fact by itself, in the order in which they are tried.
     pub(super) templates: Vec<LaunchRule>,
+    /// What is answered to fields that carry no demand, by servers that do not know them.
+    pub(super) fields: Vec<LaunchRule>,
     /// Pieces of what is said of a prompt that is too long.
     pub(super) too_long: Arc<[String]>,
     /// Pieces of what is said of a request that is itself at fault, whatever the status.
@@ -51,6 +56,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
             }));
         }
     }
+    let fields = fields(&mut file, &mut keys);
     let [too_long, refused, garbled] = ["context_length", "refused", "garbled"].map(|table| {
         let mut pieces = Vec::new();
         for mut keys in keys.tables(&mut file, table) {
@@ -63,6 +69,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
     keys.finish(&mut file);
     let errors = Errors {
         templates: rules,
+        fields,
         too_long: too_long.into(),
         refused: refused.into(),
         garbled: garbled.into(),
@@ -71,4 +78,33 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
         true => Ok(errors),
         false => Err(file.faults),
     }
+}
+
+/// Each optional field in each of the ways in which servers say that they do not know one.
+fn fields(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
+    let mut names = Vec::new();
+    for mut keys in keys.tables(file, "optional_field") {
+        let name = keys.required(file, "name", "a field that carries no demand");
+        let fact = keys.string(file, "fact").map(toml::Spanned::into_inner);
+        keys.finish(file);
+        names.extend(name.map(|name| (name.into_inner(), fact)));
+    }
+    let mut rules = Vec::new();
+    for mut keys in keys.tables(file, "unknown_field") {
+        let contains = keys.required(file, "contains", "a piece of the error message");
+        keys.finish(file);
+        let Some(contains) = contains else { continue };
+        if !contains.get_ref().contains(FIELD) {
+            let message = "it does not say where the field's name stands";
+            file.fault(&contains.span(), message, "write `$field` in its place");
+        }
+        rules.extend(names.iter().map(|(name, fact)| LaunchRule {
+            contains: contains.get_ref().replace(FIELD, name),
+            remedy: format!("leave out {name}: this server does not know it"),
+            fact: Some(fact.clone().unwrap_or_else(|| format!("{NO_FIELD}{name}"))),
+            unsure: false,
+            sure_of_probe: false,
+        }));
+    }
+    rules
 }

@@ -24,6 +24,15 @@ const NO_THINKING: &str = "this model does not think";
 /// What the facts that a model takes one effort not begin with; the effort's word follows.
 pub(super) const NO_EFFORT: &str = "no_effort_";
 
+/// What the facts that a server does not know a field begin with; the field's name follows.
+pub(super) const NO_FIELD: &str = "no_field_";
+
+/// The field that a fact says a server does not know.
+#[must_use]
+pub fn unknown_field(fact: &str) -> Option<&str> {
+    fact.strip_prefix(NO_FIELD)
+}
+
 /// The fact that a model's answer came among its thoughts, where the server lets anything pass: it was
 /// launched with a reasoning parser, and the model does not think, or does not end its thoughts.
 pub const ANSWERS_AS_THOUGHTS: &str = "answers_as_thoughts";
@@ -176,14 +185,7 @@ impl Rule {
                 rule.text_unions.retain(|form| *form != TextUnion::Tag);
                 rule.loosen_calls();
             }
-            other => match other.strip_prefix(NO_EFFORT).and_then(Effort::of) {
-                Some(effort) => rule.refuse_effort(effort),
-                None => {
-                    if let Some(profile) = rule.backends.get(other) {
-                        rule.schema = profile.clone();
-                    }
-                }
-            },
+            other => rule.know_named(other),
         }
         rule.thinking.learn(fact);
         // What is true of the model is true on every wire.
@@ -193,6 +195,17 @@ impl Rule {
             }
         }
         (rule != *self).then_some(rule)
+    }
+
+    /// A fact that names an effort, a field or a backend.
+    fn know_named(&mut self, fact: &str) {
+        if let Some(effort) = fact.strip_prefix(NO_EFFORT).and_then(Effort::of) {
+            self.refuse_effort(effort);
+        } else if let Some(field) = unknown_field(fact) {
+            self.drop_fields(&[field], "this server does not know it");
+        } else if let Some(profile) = self.backends.get(fact) {
+            self.schema = profile.clone();
+        }
     }
 
     /// The server reads no calls off the text: they stand between tags that it enforces, be it by a

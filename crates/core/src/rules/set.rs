@@ -7,6 +7,7 @@ use super::profile::{Profiles, profiles};
 use super::thoughts::{self, ThoughtForms};
 use super::{Identity, KnownFormats, Rule, Version};
 use crate::datafile::{RuleFault, Source};
+use crate::ir::Wire;
 use crate::markup::Formats;
 use crate::schema::Profile;
 use std::sync::Arc;
@@ -138,6 +139,10 @@ impl RuleSet {
                 Ok(mut dialect) => {
                     if dialect.templates {
                         dialect.launch.extend_from_slice(&errors.templates);
+                    }
+                    // Who acts on a server's own errors is told of each field.
+                    if dialect.server.wire() == Wire::Chat && !dialect.ends.own_errors {
+                        dialect.launch.extend_from_slice(&errors.fields);
                     }
                     dialect.too_long = Arc::clone(&errors.too_long);
                     dialect.refused = Arc::clone(&errors.refused);

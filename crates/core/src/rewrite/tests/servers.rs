@@ -2,6 +2,7 @@
 
 use super::{body, on, rule, sent};
 use crate::ir::{EnforcedBy, Loss, Strategy};
+use crate::rules::Rule;
 use serde_json::{Value, json};
 
 fn tool(name: &str, pattern: &str) -> Value {
@@ -671,4 +672,48 @@ fn a_call_without_an_object_is_asked_of_llama_cpp_as_a_text() {
         let told = on(&rule("llama-cpp"), &request(parameters)).unwrap();
         assert_eq!(told.strategy, Strategy::Native);
     }
+}
+
+#[test]
+fn a_field_without_a_demand_that_a_server_does_not_know_is_left_out_once_it_says_so() {
+    let request = body(&json!({
+        "stream": true, "stream_options": {"include_usage": true}, "prompt_cache_key": "k", "user": "ada",
+    }));
+    let demand = crate::exchange::read_chat(request.to_string().as_bytes()).unwrap();
+    let learnt = |server: &Rule, error: &str| -> Vec<String> {
+        let told = crate::exchange::launch_facts(server, error.as_bytes());
+        let told = told.into_iter().map(|told| told.fact);
+        told.filter(|fact| crate::exchange::concerns(&demand, Strategy::Passthrough, server, fact))
+            .collect()
+    };
+    let plain = rule("plain");
+    for (error, field) in [
+        (
+            r#"{"error":{"message":"Validation: Unsupported parameter(s): `prompt_cache_key`"}}"#,
+            "prompt_cache_key",
+        ),
+        (
+            r#"{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}"#,
+            "stream_options",
+        ),
+        (
+            r#"{"error":{"message":"Unknown parameter: 'stream_options.include_usage'."}}"#,
+            "stream_options",
+        ),
+        (r#"{"message":"json: unknown field \"user\""}"#, "user"),
+    ] {
+        let facts = learnt(&plain, error);
+        assert_eq!(facts, [format!("no_field_{field}")], "{error}");
+        let told = on(&plain.knowing(&facts[0]).unwrap(), &request).unwrap();
+        assert_eq!(sent(&told).get(field), None);
+        assert_eq!(told.losses[0].pointer, format!("/{field}"));
+    }
+    let calls = r#"{"error":{"message":"Unsupported parameter: 'parallel_tool_calls'"}}"#;
+    assert_eq!(learnt(&plain, calls), ["no_parallel_words"]);
+    // One that the request does not have changes nothing.
+    let other = r#"{"error":{"message":"Unsupported parameter(s): `verbosity`"}}"#;
+    assert!(learnt(&plain, other).is_empty());
+    // OpenAI's clients act on its own errors.
+    let own = r#"{"error":{"message":"Unsupported parameter: 'user' is not supported"}}"#;
+    assert!(learnt(&rule("openai"), own).is_empty());
 }
