@@ -107,6 +107,8 @@ pub struct Exchange {
     stopped: Vec<String>,
     /// Its own words for how a reply ended.
     ends: Arc<Ends>,
+    /// Pieces of what it says of prompts that are too long.
+    too_long: Arc<[String]>,
     /// How many tokens the prompt has, where that is known before the reply.
     pub prompt_tokens: Option<u64>,
     /// Whether every conversation is read for what the server refuses, so that none is sent as another was.
@@ -298,6 +300,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         reasoning: rule.reasoning.clone(),
         stopped,
         ends: Arc::clone(&rule.ends),
+        too_long: Arc::clone(&rule.too_long),
         prompt_tokens: None,
         is_read,
         least_tokens,
@@ -389,7 +392,7 @@ impl Exchange {
     /// What a whole reply says.
     fn frame<'b>(&self, body: &'b [u8], ids: &mut Ids) -> Result<Frame<'b>, Error> {
         let frame = self.server.whole(body, &self.about(), ids);
-        frame.map_err(upstream_error::unreadable)
+        frame.map_err(|fault| upstream_error::unreadable(fault, &self.too_long))
     }
 
     /// The constraints to compile before anything is sent, each with the request field that
@@ -477,6 +480,7 @@ impl Exchange {
             choices: request.n.max(1),
             least_tokens: self.least_tokens.filter(|_| !self.passes_violations),
             passes_violations: self.passes_violations,
+            too_long: Arc::clone(&self.too_long),
             mending: self.mending(),
             reading: self.reading(),
             is_stopped: !server::stop_texts(request.settings()).is_empty(),

@@ -20,10 +20,20 @@ pub enum Begun {
     Badly(Error),
 }
 
-/// Whether this can be no error, as these words are not in it: most replies are looked at no further.
-fn is_plain(bytes: &[u8], words: &[u8]) -> bool {
-    let has_object = memchr::memchr(b'{', bytes).is_some();
-    has_object && memchr::memmem::find(bytes, words).is_none()
+/// What stands in errors: most replies have nothing of it. A text that speaks of errors has no quotes around the word, or escaped ones.
+const WORDS: [&str; 6] = [
+    "\"error\"",
+    "\"errors\"",
+    "\"base_resp\"",
+    "\"detail\"",
+    "\"message\":\"",
+    "\"message\": \"",
+];
+
+/// Whether this can be no error, as no word of errors is in it: most replies are looked at no further.
+fn is_plain(bytes: &[u8]) -> bool {
+    let has = |word: &&str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
+    memchr::memchr(b'{', bytes).is_some() && !WORDS.iter().any(has)
 }
 
 fn is_json(bytes: &[u8]) -> bool {
@@ -49,7 +59,7 @@ impl Exchange {
                 false => Begun::NotYet,
             };
         };
-        if is_plain(first, b"error") && is_json(first) {
+        if is_plain(first) && is_json(first) {
             return Begun::Well;
         }
         match server.read(first, &mut ids).events.first() {
@@ -64,14 +74,13 @@ impl Exchange {
     /// What a whole reply reports in place of an answer, or that it is none.
     #[must_use]
     pub fn reports(&self, rule: &Rule, body: &[u8]) -> Option<Error> {
-        // A text that speaks of errors has no quotes around the word, or escaped ones.
         let is_object = body.trim_ascii().starts_with(b"{") && body.trim_ascii().ends_with(b"}");
-        if is_object && is_plain(body, b"\"error\"") {
+        if is_object && is_plain(body) {
             return None;
         }
         match self.server.whole(body, &self.about(), &mut Ids::new(0)) {
             Err(ReplyFault::Error(raw)) => Some(in_place(rule, &raw)),
-            Err(fault) if !is_json(body) => Some(unreadable(fault)),
+            Err(fault) if !is_json(body) => Some(unreadable(fault, &rule.too_long)),
             _ => None,
         }
     }

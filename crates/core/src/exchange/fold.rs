@@ -22,7 +22,10 @@ pub(super) fn fold(
     let mut data = Vec::new();
     let framed = server.push(body, &mut data);
     let is_clean = framed.is_ok() && server.finish(&mut data);
-    let mut fold = Fold::default();
+    let mut fold = Fold {
+        too_long: Arc::clone(&exchange.too_long),
+        ..Fold::default()
+    };
     for data in &data {
         for event in server.read(data, ids).events {
             fold.take(event)?;
@@ -56,6 +59,8 @@ struct Fold {
     /// Of each choice, whether it has ended.
     choices: BTreeMap<u32, bool>,
     is_done: bool,
+    /// Pieces of what is said of prompts that are too long.
+    too_long: Arc<[String]>,
 }
 
 impl Fold {
@@ -65,7 +70,10 @@ impl Fold {
         }
         match event {
             Event::Done => self.is_done = true,
-            Event::Error(raw) => return Err(Fault::Error(upstream_error::reported(&raw))),
+            Event::Error(raw) => {
+                let error = upstream_error::reported(&raw, &self.too_long);
+                return Err(Fault::Error(error));
+            }
             Event::Garbage => return Err(Fault::Error(garbage())),
             event => self.event(event)?,
         }

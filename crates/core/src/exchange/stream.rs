@@ -288,7 +288,8 @@ impl StreamTranslator {
                 }
                 Event::Error(raw) => {
                     self.write(said, out);
-                    return Err(Fault::Error(upstream_error::reported(&raw)));
+                    let error = upstream_error::reported(&raw, &self.terms.too_long);
+                    return Err(Fault::Error(error));
                 }
                 Event::Garbage => {
                     self.write(said, out);

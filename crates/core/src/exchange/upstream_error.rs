@@ -41,7 +41,7 @@ fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
         429 => Kind::RateLimited,
         503 if said.message.to_lowercase().contains("loading") => Kind::ModelLoading,
         // Some answer 500 to it (llama.cpp before September 2025), some 413 (Anthropic).
-        400.. if said.is_too_long(rule) => Kind::ContextLength,
+        400.. if said.is_too_long(&rule.too_long) => Kind::ContextLength,
         400..=499 => Kind::UpstreamRefused,
         _ => Kind::UpstreamFailed,
     };
@@ -135,13 +135,14 @@ pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<Told> {
     told.filter_map(fact).collect()
 }
 
-/// An error that the upstream reports inside a reply, from its raw JSON.
-pub(super) fn reported(raw: &str) -> Error {
+/// An error that the upstream reports inside a reply, from its raw JSON; `too_long` has pieces of what is said of prompts that are.
+pub(super) fn reported(raw: &str, too_long: &[String]) -> Error {
     let said = Reported::read(raw.as_bytes());
     // What a client does about it goes by its kind: another failure is asked for again.
     let kind = match said.status {
-        _ if said.code.as_deref() == Some(Kind::ContextLength.code()) => Kind::ContextLength,
         Some(429) => Kind::RateLimited,
+        _ if said.is_too_long(too_long) => Kind::ContextLength,
+        Some(401 | 403) => Kind::UpstreamAuth,
         // Some servers begin a stream before they look at the request.
         Some(400 | 413 | 422) => Kind::UpstreamRefused,
         _ => Kind::UpstreamFailed,
@@ -160,13 +161,13 @@ pub(super) fn reported(raw: &str) -> Error {
 }
 
 /// A body that cannot be read as a reply.
-pub(super) fn unreadable(fault: ReplyFault) -> Error {
+pub(super) fn unreadable(fault: ReplyFault, too_long: &[String]) -> Error {
     match fault {
         ReplyFault::NotAReply => Error::new(
             Kind::UpstreamBadReply,
             "the server's reply is no reply to a chat request",
         ),
-        ReplyFault::Error(raw) => reported(&raw),
+        ReplyFault::Error(raw) => reported(&raw, too_long),
     }
 }
 
@@ -198,6 +199,15 @@ const STATUSES: [(&str, u16); 12] = [
     ("UNAVAILABLE", 503),
 ];
 
+/// Codes that stand for one, where no status of HTTP's is among the body: MiniMax's (`base_resp`, its documentation) and SiliconFlow's.
+const CODES: [(u64, u16); 5] = [
+    (1002, 429),
+    (1004, 401),
+    (1008, 429),
+    (2013, 400),
+    (50505, 503),
+];
+
 impl Reported {
     /// Every server that refuses a model by its name says the word, or has the code for it.
     fn speaks_of_a_model(&self) -> bool {
@@ -209,8 +219,8 @@ impl Reported {
     }
 
     /// Of the prompt, as any server says it.
-    fn is_too_long(&self, rule: &Rule) -> bool {
-        let mut pieces = rule.too_long.iter();
+    fn is_too_long(&self, pieces: &[String]) -> bool {
+        let mut pieces = pieces.iter();
         self.code.as_deref() == Some(Kind::ContextLength.code())
             || pieces.any(|piece| self.message.contains(piece.as_str()))
     }
@@ -236,6 +246,9 @@ impl Reported {
             .or_else(|| text(&value["error"]))
             .or_else(|| text(&value["detail"]))
             .or_else(|| value["detail"].as_array().map(|faults| details(faults)))
+            // Cloudflare's, and MiniMax's.
+            .or_else(|| text(&value["errors"][0]["message"]))
+            .or_else(|| text(&value["base_resp"]["status_msg"]))
             .unwrap_or_else(|| plain(body));
         // What the provider behind a gateway said ("Provider returned error", OpenRouter): an error reply of its own, or words.
         let behind = inner["metadata"]["raw"].as_str();
@@ -252,6 +265,10 @@ impl Reported {
         let words = ["type", "code", "status"].map(|name| inner[name].as_str());
         let is_said = |(word, _): &&(&str, u16)| words.contains(&Some(*word));
         let said = STATUSES.iter().find(is_said).map(|(_, status)| *status);
+        let code = [&inner["code"], &value["base_resp"]["status_code"]];
+        let code = code.into_iter().find_map(Value::as_u64);
+        let coded = CODES.iter().find(|(known, _)| Some(*known) == code);
+        let said = said.or(coded.map(|(_, status)| *status));
         Self {
             message: shortened(message.trim(), MAX_MESSAGE_CHARS).into_owned(),
             param: text(&inner["param"]),
@@ -406,7 +423,7 @@ mod tests {
             let raw = format!(
                 r#"{{"code":"rate_limit_exceeded","message":"Rate limit reached for m. Please try again in {said}"}}"#
             );
-            let error = super::reported(&raw);
+            let error = super::reported(&raw, &[]);
             assert_eq!(
                 (error.kind, error.retry_after),
                 (Kind::RateLimited, seconds),
@@ -417,7 +434,7 @@ mod tests {
             ("insufficient_quota", Kind::RateLimited),
             ("invalid_prompt", Kind::UpstreamRefused),
         ] {
-            let error = super::reported(&format!(r#"{{"code":"{code}","message":"no"}}"#));
+            let error = super::reported(&format!(r#"{{"code":"{code}","message":"no"}}"#), &[]);
             assert_eq!((error.kind, error.code.as_deref()), (kind, Some(code)));
         }
     }
@@ -451,7 +468,7 @@ mod tests {
             ),
             (r#"{"message": "boom"}"#, "upstream_error"),
         ] {
-            let told = super::reported(raw);
+            let told = super::reported(raw, &[]);
             assert_eq!(told.kind.code(), code, "{raw}");
             assert!(told.message.starts_with("the server reported: "), "{raw}");
         }
@@ -477,7 +494,83 @@ mod tests {
                 502,
             ),
         ] {
-            assert_eq!(super::reported(raw).status(), status, "{raw}");
+            assert_eq!(super::reported(raw, &[]).status(), status, "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_reply_that_has_an_error_in_the_servers_own_shape_is_that_error() {
+        use crate::dialect::server::{self, About};
+        use crate::ir::{Event, Ids};
+
+        for (body, kind, words, status) in [
+            (
+                r#"{"id":"","choices":null,"base_resp":{"status_code":1002,"status_msg":"rate limit"}}"#,
+                Kind::RateLimited,
+                "rate limit",
+                429,
+            ),
+            (
+                r#"{"code":50505,"message":"Model service overloaded.","data":null}"#,
+                Kind::UpstreamFailed,
+                "overloaded",
+                503,
+            ),
+            (
+                r#"{"success":false,"errors":[{"code":7000,"message":"no route"}],"result":null}"#,
+                Kind::UpstreamFailed,
+                "no route",
+                502,
+            ),
+            (
+                r#"{"detail":"Input is too long for requested model."}"#,
+                Kind::ContextLength,
+                "too long",
+                400,
+            ),
+        ] {
+            let rule = RuleSet::builtin().resolve("plain", None).unwrap();
+            let (about, mut ids) = (About::default(), Ids::new(0));
+            let fault = server::CHAT.whole(body.as_bytes(), &about, &mut ids);
+            let whole = super::unreadable(fault.unwrap_err(), &rule.too_long);
+            assert_eq!((whole.kind, whole.status()), (kind, status), "{body}");
+            assert!(whole.message.contains(words), "{}", whole.message);
+            let mut stream = server::CHAT.stream(about, 1 << 20);
+            let events = stream.read(body.as_bytes(), &mut ids).events;
+            assert!(matches!(&events[..], [Event::Error(_)]), "{body}");
+        }
+        let good = r#"{"choices":[],"usage":{},"base_resp":{"status_code":0,"status_msg":""}}"#;
+        let (about, mut ids) = (About::default(), Ids::new(0));
+        let mut stream = server::CHAT.stream(about, 1 << 20);
+        let events = stream.read(good.as_bytes(), &mut ids).events;
+        assert!(events.iter().all(|event| !matches!(event, Event::Error(_))));
+    }
+
+    #[test]
+    fn a_prompt_that_is_too_long_is_told_in_any_servers_words() {
+        let rule = RuleSet::builtin().resolve("plain", None).unwrap();
+        for said in [
+            "The number of tokens to keep from the initial prompt is greater than the context length",
+            "Trying to keep the first 9 tokens when context the overflows. However, the model is loaded with context length of only 8",
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "Input is too long for requested model.",
+            "invalid params, context window exceeds limit (2013)",
+            "Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)",
+            "Input length 5 exceeds the maximum allowed input length of 4 tokens.",
+            "Please reduce the length of the messages or completion.",
+            "prompt token count of 9 exceeds the limit of 8",
+            "prompt too long; exceeded max context length by 4 tokens",
+            "Your input exceeds the context window of this model.",
+            "AiError: exceeded this model context window limit (4096)",
+            "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]",
+            "Prompt exceeds max length",
+            "Prompt length 9 is greater than max_seq_len 8",
+        ] {
+            let body = serde_json::json!({"error": {"message": said}}).to_string();
+            let told = upstream_error(&rule, 400, body.as_bytes());
+            assert_eq!(told.kind, Kind::ContextLength, "{said}");
+            let reported = super::reported(&body, &rule.too_long);
+            assert_eq!(reported.kind, Kind::ContextLength, "{said}");
         }
     }
 
@@ -540,6 +633,18 @@ mod tests {
             (
                 r#"{"detail":[{"loc":["body",3],"msg":"bad"}]}"#,
                 "body.3: bad",
+                None,
+                None,
+            ),
+            (
+                r#"{"success":false,"errors":[{"code":5007,"message":"bad"}],"result":{}}"#,
+                "bad",
+                None,
+                None,
+            ),
+            (
+                r#"{"choices":null,"base_resp":{"status_code":1002,"status_msg":"bad"}}"#,
+                "bad",
                 None,
                 None,
             ),

@@ -46,6 +46,8 @@ pub(super) struct WayBack {
     pub(super) seals_thoughts: bool,
     /// A call that a limit cut may be closed.
     pub(super) closes_cut_calls: bool,
+    /// Pieces of what the server says of prompts that are too long.
+    pub(super) too_long: Arc<[String]>,
     /// What a text may be that is no answer.
     pub(super) may_be: Beside,
 }

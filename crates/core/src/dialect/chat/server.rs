@@ -18,6 +18,7 @@ use crate::dialect::server::{
 use crate::error::Error;
 use crate::ir::{Fields, FinishReason, Of, Start, Usage, Wire, raw};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Chat Completions, as its servers speak it.
@@ -57,6 +58,27 @@ impl Server for ChatServer {
     fn reader(&self, about: About) -> Box<dyn Reader> {
         Box::new(chunk::Stream::new(about))
     }
+}
+
+/// Whether what has no choices says why. Of vLLM before 0.10.1, SGLang and SiliconFlow the error is at the top, of others its message is all
+/// that there is; `detail` is FastAPI's, `errors` Cloudflare's, and `base_resp` MiniMax's, where it stands in good replies, too.
+fn is_error(fields: &Fields) -> bool {
+    let is_there = |name: &str| fields.raw(name).is_some_and(|raw| raw != "null");
+    let begins = |name: &str, with: &[char]| {
+        let raw = fields.raw(name);
+        raw.is_some_and(|raw| raw.starts_with(with) && raw != "[]")
+    };
+    if is_there("choices") {
+        return false;
+    }
+    let is_failed = |raw: &str| {
+        let said: Option<Value> = serde_json::from_str(raw).ok();
+        said.is_some_and(|said| said["status_code"].as_i64().is_some_and(|code| code != 0))
+    };
+    begins("message", &['"'])
+        || begins("detail", &['"', '['])
+        || begins("errors", &['['])
+        || fields.raw("base_resp").is_some_and(is_failed)
 }
 
 /// The fields of a message that deltas say: never copied from the upstream.

@@ -3,7 +3,7 @@
 use super::super::details::Details;
 use super::super::wire::{ChoiceReading, Form, Head};
 use super::template::Template;
-use super::{error, finish, has_own_end, piece, speak, start, thoughts, usage, usage_of};
+use super::{error, finish, has_own_end, is_error, piece, speak, start, thoughts, usage, usage_of};
 use crate::dialect::server::{About, Reader, Sink, Verbatim};
 use crate::ir::{Fields, FinishReason, Of, raw_string};
 use serde::de::IgnoredAny;
@@ -74,11 +74,7 @@ impl Reader for Stream {
             sink.reported(error);
             return None;
         }
-        // vLLM before 0.10.1 and SGLang put the error at the top; of others its message is all that there is.
-        let is_alone = || {
-            let message = head.fields.raw("message");
-            message.is_some_and(|raw| raw.starts_with('"')) && !head.fields.has("choices")
-        };
+        let is_alone = || is_error(&head.fields);
         if head.fields.raw("object") == Some("\"error\"") || is_alone() {
             sink.reported(&String::from_utf8_lossy(data));
             return None;

@@ -2,7 +2,7 @@
 
 use super::super::details::Details;
 use super::super::wire::{ChoiceReading, Form, Head, NotOfTheWire};
-use super::{error, finish, has_own_end, piece, speak, start, usage_of};
+use super::{error, finish, has_own_end, is_error, piece, speak, start, usage_of};
 use crate::dialect::server::{About, ReplyFault, Sink, Verbatim};
 use crate::ir::{FinishReason, Of};
 
@@ -18,6 +18,10 @@ pub(super) fn whole<'d>(
     let head = Head::read(body).ok_or(ReplyFault::NotAReply)?;
     if let Some(error) = head.fields.raw("error").filter(|error| *error != "null") {
         return Err(ReplyFault::Error(error.to_owned()));
+    }
+    if is_error(&head.fields) {
+        let said = String::from_utf8_lossy(body).into_owned();
+        return Err(ReplyFault::Error(said));
     }
     let choices = head.choices(Form::Whole).ok_or(ReplyFault::NotAReply)?;
     let choices = choices.map_err(|NotOfTheWire| ReplyFault::NotAReply)?;
