@@ -9,6 +9,7 @@
 )]
 
 mod advisories;
+mod agents;
 mod allocations;
 mod anthropic;
 mod clients;

@@ -1,0 +1,70 @@
+//! What the programs of others were told by servers that take less than they say: learnt from the error, or known before.
+
+use crate::replay::{self, Recorded, chat_event, rule};
+use crate::vendors::{asking, planned, sent};
+use isogloss_core::exchange::{self, Exchange, Fault};
+use isogloss_core::ir::{Ids, Violation};
+use isogloss_core::passage;
+use isogloss_core::rules::Rule;
+use serde_json::{Value, json};
+
+const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
+
+fn schema() -> Value {
+    json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false})
+}
+
+fn format() -> Value {
+    json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema()}})
+}
+
+fn by(rule: &Rule, body: &Value) -> Exchange {
+    let client = passage::client(CHAT).unwrap();
+    let demand = exchange::read(client, CHAT, body.to_string().as_bytes()).unwrap();
+    exchange::plan(demand, rule).unwrap()
+}
+
+fn said(message: &Value) -> String {
+    json!({"id": "r", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+    .to_string()
+}
+
+fn broken(exchange: &Exchange, text: &str) -> Violation {
+    let checks = replay::checks(exchange).unwrap();
+    let reply = said(&json!({"role": "assistant", "content": text}));
+    match exchange::reply(exchange, &checks, Ids::new(1), reply.as_bytes()).unwrap_err() {
+        Fault::Violation(violation) => violation,
+        Fault::Error(error) => unreachable!("{error:?}"),
+    }
+}
+
+#[test]
+fn an_answer_that_lm_studio_takes_for_thoughts_is_the_answer() {
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": schema()}});
+    let answer = asking(&json!({"response_format": format()}));
+    let forced = asking(&json!({"tools": [tool], "tool_choice": "required"}));
+    let text = r#"{"a": 1}"#;
+    for (body, field) in [(answer, "content"), (forced, "arguments")] {
+        let message = json!({"role": "assistant", "content": "", "reasoning_content": text});
+        let text_event = chat_event(json!({"reasoning_content": text}), Value::Null);
+        let stream = text_event + &chat_event(json!({}), json!("stop")) + "data: [DONE]\n\n";
+        for (streamed, reply) in [(false, said(&message)), (true, stream)] {
+            let mut body = body.clone();
+            body["stream"] = json!(streamed);
+            let recorded = Recorded {
+                status: 200,
+                streamed,
+                body: reply.into_bytes(),
+            };
+            let exchange = planned(CHAT, &body, "lm-studio");
+            let told = replay::whole(&exchange, &rule("lm-studio"), &recorded);
+            let has = format!(r#""{field}":"{{"#);
+            assert!(told.contains(&has), "{told}");
+            assert!(!told.contains("reasoning_content\":\"{"), "{told}");
+            assert!(!told.contains("error"), "{told}");
+        }
+    }
+}
+
