@@ -41,6 +41,81 @@ fn broken(exchange: &Exchange, text: &str) -> Violation {
 }
 
 #[test]
+fn a_conversation_that_a_server_refuses_is_told_otherwise_once_its_error_says_so() {
+    let parts = json!([{"type": "text", "text": "sun"}, {"type": "text", "text": "rain"}]);
+    let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let acted = json!([{"role": "user", "content": "hi", "name": "ada"}, {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": parts}]);
+    let twice = json!([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]);
+    let silent = json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": null}, {"role": "user", "content": "b"}]);
+    for (server, messages, error, fact, at, told) in [
+        (
+            "plain",
+            &twice,
+            "After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s).",
+            "refuses_repeats",
+            "/messages/1",
+            None,
+        ),
+        (
+            "plain",
+            &twice,
+            "user and assistant roles should be alternating",
+            "refuses_repeats",
+            "/messages/1",
+            None,
+        ),
+        (
+            "deepseek",
+            &acted,
+            "Failed to deserialize the JSON body into the target type: messages[2]: invalid type: sequence, expected a string",
+            "refuses_text_parts",
+            "/messages/2/content",
+            Some(json!("sun\nrain")),
+        ),
+        (
+            "groq",
+            &acted,
+            "'messages.2' : for 'role:tool' the following must be satisfied[('messages.2.content' : value must be a string)]",
+            "refuses_text_parts",
+            "/messages/2/content",
+            Some(json!("sun\nrain")),
+        ),
+        (
+            "vllm@0.32.0",
+            &acted,
+            "1 validation error for ChatCompletionRequest\nmessages.0.user.name\n  Extra inputs are not permitted",
+            "refuses_names",
+            "/messages/0/name",
+            None,
+        ),
+        (
+            "vllm@0.32.0",
+            &silent,
+            "Invalid assistant message: role='assistant' content=None tool_calls=None",
+            "refuses_empty_turns",
+            "/messages/2",
+            None,
+        ),
+    ] {
+        let body = asking(&json!({"messages": messages}));
+        let server = rule(server);
+        let exchange = by(&server, &body);
+        let answer = json!({"error": {"message": error}}).to_string();
+        let facts = exchange::launch_facts(&server, answer.as_bytes());
+        let demand = &exchange.demand;
+        let mut facts = facts
+            .iter()
+            .filter(|told| exchange::concerns(demand, exchange.strategy, &server, &told.fact));
+        assert_eq!(facts.next().unwrap().fact, fact, "{error}");
+        let knowing = server.knowing(fact).unwrap();
+        let again = by(&knowing, &body);
+        let again: Value = serde_json::from_slice(again.sent().unwrap()).unwrap();
+        assert_eq!(again.pointer(at), told.as_ref(), "{error}");
+    }
+}
+
+#[test]
 fn an_answer_that_lm_studio_takes_for_thoughts_is_the_answer() {
     let tool = json!({"type": "function", "function": {"name": "f", "parameters": schema()}});
     let answer = asking(&json!({"response_format": format()}));
