@@ -143,3 +143,37 @@ fn an_answer_that_lm_studio_takes_for_thoughts_is_the_answer() {
     }
 }
 
+#[test]
+fn what_the_model_began_is_not_gone_on_with_where_anthropic_is_asked_for_a_form() {
+    let begun =
+        json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Here:"}]);
+    let function = json!({"type": "function", "function": {"name": "f", "parameters": schema()}});
+    let tool = json!({"name": "f", "input_schema": schema()});
+    let output = json!({"format": {"type": "json_schema", "schema": schema()}});
+    for (path, demand) in [
+        (CHAT, json!({"response_format": format()})),
+        (
+            CHAT,
+            json!({"tools": [function], "tool_choice": "required"}),
+        ),
+        (MESSAGES, json!({"output_config": output})),
+        (
+            MESSAGES,
+            json!({"tools": [tool], "tool_choice": {"type": "any"}}),
+        ),
+    ] {
+        let mut body = asking(&demand);
+        body["messages"] = begun.clone();
+        let (there, losses) = sent(path, &body, "anthropic");
+        let messages = there["messages"].as_array().unwrap();
+        assert_eq!(messages.len(), 3, "{path} {demand}");
+        assert!(messages[2].to_string().contains("Go on."), "{there}");
+        assert!(losses.iter().any(|at| at == "/messages/1"), "{losses:?}");
+    }
+    // Nothing is demanded: the model goes on.
+    for path in [CHAT, MESSAGES] {
+        let (there, _) = sent(path, &asking(&json!({"messages": begun})), "anthropic");
+        assert_eq!(there["messages"].as_array().unwrap().len(), 2, "{path}");
+    }
+}
+

@@ -232,7 +232,8 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
     }
     let server = rule.face(demand.request.wire);
     let unhosted = leave_out_hosted(&mut demand.request, &mut demand.contract, rule, server);
-    let told = conversation::retold(demand.client, &demand.request, rule, server);
+    let told = conversation::retold(demand.client, &demand.request, rule, server)
+        .or_else(|| conversation::gone_on(&demand, rule, server));
     let told = told.map(|(fields, losses)| {
         demand.request.fields = fields;
         losses
@@ -259,7 +260,8 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
             }
             instructions.iter().for_each(|text| typed.instruct(text));
             let model = &demand.request.model;
-            lost.extend(conversation::fit(&mut typed.turns, rule, model));
+            let is_bound = conversation::is_bound(&demand.contract);
+            lost.extend(conversation::fit(&mut typed.turns, rule, model, is_bound));
             lost.extend(conversation::go_on(&mut typed, &demand, &rule.title));
             told_beside = (is_read && lost.is_empty()).then(|| instructions.into_vec());
             rewritten.losses.extend(lost);

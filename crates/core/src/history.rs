@@ -17,7 +17,7 @@ use crate::markup::Format;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use roles::told_by_the_user;
+pub use roles::{GO_ON, told_by_the_user};
 
 /// What a conversation is made fit for.
 #[derive(Debug)]
@@ -60,6 +60,16 @@ pub fn fit(turns: &mut Vec<Turn>, to: &Fitting<'_>) -> Vec<Loss> {
 pub fn prefill(turns: &[Turn]) -> Option<&Turn> {
     let says = |turn: &&Turn| roles::is_open(turn) && !turn.text().trim().is_empty();
     turns.last().filter(says)
+}
+
+/// Whether a list of messages may end with a turn of the model's, by the last role that stands in it.
+#[must_use]
+pub fn may_go_on(messages: &[u8]) -> bool {
+    const ROLE: &[u8] = b"\"role\"";
+    let at = memchr::memmem::rfind(messages, ROLE);
+    let rest = at.and_then(|at| messages.get(at + ROLE.len()..));
+    let said = rest.and_then(|rest| rest.trim_ascii_start().strip_prefix(b":"));
+    said.is_some_and(|said| said.trim_ascii_start().starts_with(b"\"assistant\""))
 }
 
 impl Fitting<'_> {

@@ -524,7 +524,9 @@ fn what_is_said_on_the_way_to_an_answer_takes_nothing_from_what_stands_beside_it
         assert_eq!(whole, expected, "{content:?}");
         // The server gets it back as it said it.
         let turn = json!({"role": "assistant", "content": whole["content"]});
-        let next = format!(r#"{{"model":"m","max_tokens":9,"messages":[{turn}]{tools}}}"#);
+        let next = format!(
+            r#"{{"model":"m","max_tokens":9,"messages":[{turn},{{"role":"user","content":"And?"}}]{tools}}}"#
+        );
         let exchange = planned(next.as_bytes(), &rule("anthropic")).unwrap();
         let sent = exchange.sent().map_or(next.as_bytes(), |sent| sent);
         let sent: Value = serde_json::from_slice(sent).unwrap();

@@ -4,10 +4,12 @@
 use super::Demand;
 use crate::dialect::client::Client;
 use crate::dialect::server::{Server, editor};
-use crate::history::{Fitting, Ledger, fit as fit_turns, prefill, told_by_the_user};
+use crate::history::{
+    Fitting, GO_ON, Ledger, fit as fit_turns, may_go_on, prefill, told_by_the_user,
+};
 use crate::ir::{
-    Asides, Calls, Constraint, Draft, EnforcedBy, Fields, History, Loss, Refusal, Refusals,
-    Request, Role, Seal, Stated, Strategy, Tool, ToolInput, Turn, Wire,
+    Asides, Calls, Constraint, Contract, Draft, EnforcedBy, Fields, History, Loss, Refusal,
+    Refusals, Request, Role, Seal, Stated, Strategy, Tool, ToolInput, Turn, Wire,
 };
 use crate::rules::{
     CALLS_OVER_BOUNDS, ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_STRICT_CALLS,
@@ -54,9 +56,52 @@ fn leave_out_silent(turns: &mut Vec<Turn>, rule: &Rule, losses: &mut Vec<Loss>) 
     });
 }
 
-/// Tells what the server refuses in another form, and what that costs.
-pub(super) fn fit(turns: &mut Vec<Turn>, rule: &Rule, model: &str) -> Vec<Loss> {
-    fit_turns(turns, &fitting(rule, model))
+/// Tells what the server refuses in another form, and what that costs. `is_bound` is whether anything is demanded of the answer.
+pub(super) fn fit(turns: &mut Vec<Turn>, rule: &Rule, model: &str, is_bound: bool) -> Vec<Loss> {
+    let to = fitting(rule, model);
+    let goes_on =
+        is_bound && rule.history.refuses(Refusal::BoundPrefill) && prefill(turns).is_some();
+    if !goes_on {
+        return fit_turns(turns, &to);
+    }
+    let mut history = rule.history.clone();
+    history.refuse(Refusal::Prefill);
+    let history = &history;
+    fit_turns(turns, &Fitting { history, ..to })
+}
+
+/// Whether something is demanded of the answer as a whole.
+pub(super) fn is_bound(contract: &Contract) -> bool {
+    contract.content.is_some() || contract.calls == Calls::Required
+}
+
+/// The client's fields with a word of the user's behind the model's own, where a server of its wire takes those at the end only where
+/// nothing is demanded.
+pub(super) fn gone_on(
+    demand: &Demand,
+    rule: &Rule,
+    server: &dyn Server,
+) -> Option<(Fields, Vec<Loss>)> {
+    let request = &demand.request;
+    let is_refused = rule.history.refuses(Refusal::BoundPrefill) && is_bound(&demand.contract);
+    let is_same = request.wire == Some(server.wire());
+    let editor = server.editor().filter(|_| is_refused && is_same)?;
+    let conversation = request.fields.raw(demand.client.conversation()?)?;
+    if !may_go_on(conversation.as_bytes()) {
+        return None;
+    }
+    let turns = demand.client.turns(request).ok()?;
+    let loss = Loss {
+        pointer: prefill(&turns)?.origin.pointer(),
+        reason: format!(
+            "{} goes on with the model's own words only where nothing is demanded: it is asked to",
+            rule.title
+        ),
+        enforced_by: EnforcedBy::Nobody,
+    };
+    let mut fields = request.fields.clone();
+    editor.say(&mut fields, Role::User, GO_ON);
+    Some((fields, vec![loss]))
 }
 
 /// Has the server told to go on with the model's own words at the end, where the client's dialect means that; what cannot be
@@ -67,7 +112,7 @@ pub(super) fn go_on(draft: &mut Draft, demand: &Demand, title: &str) -> Option<L
         return None;
     };
     let contract = &demand.contract;
-    let reason = if contract.content.is_some() || contract.calls == Calls::Required {
+    let reason = if is_bound(contract) {
         "what is demanded is demanded of the whole answer, which does not go on with the model's own words".to_owned()
     } else if draft.history.prefill.is_none() {
         format!("{title} cannot be told to go on with the model's own words: it answers anew")

@@ -6,8 +6,8 @@ use super::{Body, Demand, Exchange, conversation, read_strict};
 use crate::dialect::client::Client;
 use crate::dialect::server::Told;
 use crate::error::Error;
-use crate::history::prefill;
-use crate::ir::{Draft, Fields, Request, Seal};
+use crate::history::{may_go_on, prefill};
+use crate::ir::{Draft, Fields, Refusal, Request, Seal};
 use crate::json::place;
 use crate::rules::Rule;
 use bytes::Bytes;
@@ -99,8 +99,10 @@ impl Telling {
         for text in &self.instructions {
             draft.instruct(text);
         }
-        losses.extend(conversation::fit(&mut draft.turns, rule, &request.model));
-        if client.prefills() && prefill(&draft.turns).is_some() {
+        let model = &request.model;
+        losses.extend(conversation::fit(&mut draft.turns, rule, model, false));
+        let matters = client.prefills() || rule.history.refuses(Refusal::BoundPrefill);
+        if matters && prefill(&draft.turns).is_some() {
             return None;
         }
         draft.history.prefill = None;
@@ -337,14 +339,16 @@ impl Exchange {
     }
 }
 
-/// Whether a conversation is a list, or what may stand for one, and has nothing that is told elsewhere.
+/// Whether a conversation is a list, or what may stand for one, has nothing that is told elsewhere, and ends with nothing that the model
+/// is to go on with.
 fn is_plain(client: &dyn Client, body: &[u8], at: &Range<usize>, read: &[u8]) -> bool {
     let all = match client.is_plain_by_beginnings() {
         true => read,
         false => body.get(at.clone()).unwrap_or_default(),
     };
     let is_one = all.starts_with(b"[") || client.may_be_text() && all.starts_with(b"\"");
-    is_one && client.is_plain(all)
+    let goes_on = || may_go_on(body.get(at.clone()).unwrap_or_default());
+    is_one && client.is_plain(all) && !(client.prefills() && goes_on())
 }
 
 impl Prepared {

@@ -5,6 +5,9 @@ use crate::ir::{Edits, Origin, Part, Refusal, Role, Turn};
 
 const ASIDE: &str = "most chat templates take instructions at the beginning alone: it is told among the user's words";
 
+/// What the user says where the model is not to go on by itself.
+pub const GO_ON: &str = "Go on.";
+
 /// Instructions where the server takes them.
 pub(super) fn instructions(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledger) {
     if to.refuses_any(&[Refusal::Asides, Refusal::System]) {
@@ -200,7 +203,7 @@ pub(super) fn alternate(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Le
             )
         };
         ledger.lose("prefill", &last.origin, reason);
-        fitted.push(Turn::added(Role::User, "Go on."));
+        fitted.push(Turn::added(Role::User, GO_ON));
     }
     *turns = fitted;
 }

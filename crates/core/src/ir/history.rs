@@ -92,6 +92,8 @@ pub enum Refusal {
     UserAfterResult,
     /// The model's turn at the end.
     Prefill,
+    /// The same where anything is demanded of the answer.
+    BoundPrefill,
     /// A turn of the model's that says nothing and calls nothing.
     EmptyTurns,
     /// Calls without a content, be it an empty text.
@@ -169,6 +171,7 @@ impl Refusal {
         ("repeats", Self::Repeats),
         ("user_after_result", Self::UserAfterResult),
         ("prefill", Self::Prefill),
+        ("bound_prefill", Self::BoundPrefill),
         ("empty_turns", Self::EmptyTurns),
         ("null_content", Self::NullContent),
         ("text_beside_calls", Self::TextBesideCalls),
