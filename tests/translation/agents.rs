@@ -177,3 +177,25 @@ fn what_the_model_began_is_not_gone_on_with_where_anthropic_is_asked_for_a_form(
     }
 }
 
+#[test]
+fn images_that_a_tool_returned_are_told_by_the_user_and_empty_turns_are_none() {
+    let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
+    let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let acted = asking(
+        &json!({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": [image]}]}),
+    );
+    for server in ["lm-studio", "ollama-native"] {
+        let (there, losses) = sent(CHAT, &acted, server);
+        assert_eq!(there["messages"][3]["role"], "user", "{server}: {there}");
+        let told = losses.iter().any(|at| at == "/messages/2/content");
+        assert!(told, "{server}: {losses:?}");
+    }
+    let silent = asking(
+        &json!({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": ""},
+        {"role": "user", "content": "b"}]}),
+    );
+    let (there, _) = sent(CHAT, &silent, "cohere");
+    assert_eq!(there["messages"].as_array().unwrap().len(), 2, "{there}");
+}
+
