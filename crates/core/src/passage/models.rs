@@ -169,7 +169,8 @@ impl Asking {
             Wire::Gemini => self.speaks == Speaks::Gemini,
             Wire::OllamaChat => matches!(self.speaks, Speaks::Ollama | Speaks::OpenAi),
             Wire::CohereChat => false,
-            _ => self.speaks == Speaks::OpenAi,
+            // What is missing is written here.
+            _ => self.speaks == Speaks::OpenAi && !rule.bare_models,
         };
         let mut wires = wires.map(|rule| rule.server.wire());
         wires.any(speaks)

@@ -88,6 +88,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         hosted_tools: keys.boolean(file, "hosted_tools"),
         refuses_nulls: keys.boolean(file, "refuses_nulls"),
         one_choice: keys.boolean(file, "one_choice"),
+        bare_models: keys.boolean(file, "bare_models"),
         stops: keys
             .count(file, "stops")
             .and_then(|most| usize::try_from(most).ok()),

@@ -318,6 +318,8 @@ pub struct Rule {
     pub compact: Option<Compact>,
     /// Whether a reply has one choice, whatever `n` says.
     pub one_choice: bool,
+    /// Whether its list of models leaves out what OpenAI's has of each.
+    pub bare_models: bool,
     /// How many stop texts it takes, where that is bounded.
     pub stops: Option<usize>,
     /// Whether constraints are enforced on legacy Completions, in the same words as on Chat's route.

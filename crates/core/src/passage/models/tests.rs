@@ -263,3 +263,14 @@ fn a_server_of_the_clients_own_words_answers_itself() {
         );
     }
 }
+
+#[test]
+fn what_a_servers_own_list_leaves_out_is_written() {
+    let asking = get("/v1/models", None);
+    let set = RuleSet::builtin();
+    assert!(!asking.is_own(&set.resolve("lm-studio", None).unwrap()));
+    let list = json!({"object": "list", "data": [{"id": "a", "object": "model", "owned_by": "x", "own": 1}]});
+    let told = answer(&asking, &list);
+    assert_eq!(told["data"][0]["created"], 0);
+    assert_eq!(told["data"][0]["own"], 1);
+}
