@@ -199,3 +199,17 @@ fn images_that_a_tool_returned_are_told_by_the_user_and_empty_turns_are_none() {
     assert_eq!(there["messages"].as_array().unwrap().len(), 2, "{there}");
 }
 
+#[test]
+fn older_models_of_anthropics_say_in_several_ways_that_they_think_within_a_budget() {
+    let rule = rule("anthropic");
+    for said in [
+        "thinking.type: Input should be 'enabled' or 'disabled'",
+        "thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags: 'disabled', 'enabled'",
+    ] {
+        let body =
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": said}});
+        let told = exchange::launch_facts(&rule, body.to_string().as_bytes());
+        assert_eq!(told[0].fact, "no_adaptive", "{said}");
+    }
+}
+
