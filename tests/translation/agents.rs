@@ -213,3 +213,23 @@ fn older_models_of_anthropics_say_in_several_ways_that_they_think_within_a_budge
     }
 }
 
+#[test]
+fn thoughts_in_the_marks_of_a_model_that_is_known_by_its_name_are_learnt() {
+    let plain = rule("plain");
+    let body = asking(&json!({"model": "openai.gpt-oss-20b-1:0", "response_format": format()}));
+    let text = r#"<reasoning>They want</reasoning><reasoning> a number.</reasoning>{"a": 1}"#;
+    let violation = broken(&by(&plain, &body), text);
+    assert_eq!(violation.fact, Some("thoughts_in_text"));
+    let knowing = plain.knowing("thoughts_in_text").unwrap();
+    let exchange = by(&knowing, &body);
+    let recorded = Recorded {
+        status: 200,
+        streamed: false,
+        body: said(&json!({"role": "assistant", "content": text})).into_bytes(),
+    };
+    let told: Value = serde_json::from_str(&replay::whole(&exchange, &knowing, &recorded)).unwrap();
+    let message = &told["choices"][0]["message"];
+    assert_eq!(message["content"], r#"{"a": 1}"#);
+    assert_eq!(message["reasoning_content"], "They want a number.");
+}
+

@@ -36,7 +36,7 @@ use crate::dialect::server::{self, About, Asked, Editor, Ends, Frame, Render, Se
 use crate::error::{Error, Kind};
 use crate::ir::{
     Calls, Constraint, Contract, Draft, EnforcedBy, Ids, Loss, NoCall, Origin, Place, Plan, Repair,
-    Request, Rewrap, Seal, Strategy, Violation, Wire,
+    Request, Rewrap, Seal, Strategy, Thoughts, Violation, Wire,
 };
 use crate::json::{place, strict};
 use crate::passage;
@@ -109,6 +109,8 @@ pub struct Exchange {
     ends: Arc<Ends>,
     /// Pieces of what it says of prompts that are too long.
     too_long: Arc<[String]>,
+    /// How the model marks its thoughts, as far as its name tells, where anything is demanded.
+    form: Option<Arc<Thoughts>>,
     /// How many tokens the prompt has, where that is known before the reply.
     pub prompt_tokens: Option<u64>,
     /// Whether every conversation is read for what the server refuses, so that none is sent as another was.
@@ -290,6 +292,10 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         true => rule.stopped.clone(),
         false => Vec::new(),
     };
+    let form = match demand.contract.is_empty() {
+        true => None,
+        false => rule.form_of(&demand.request.model).cloned(),
+    };
     Ok(Exchange {
         demand,
         strategy: rewritten.strategy,
@@ -303,6 +309,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         stopped,
         ends: Arc::clone(&rule.ends),
         too_long: Arc::clone(&rule.too_long),
+        form,
         prompt_tokens: None,
         is_read,
         least_tokens,
@@ -483,6 +490,7 @@ impl Exchange {
             least_tokens: self.least_tokens.filter(|_| !self.passes_violations),
             passes_violations: self.passes_violations,
             too_long: Arc::clone(&self.too_long),
+            form: self.form.clone(),
             mending: self.mending(),
             reading: self.reading(),
             is_stopped: !server::stop_texts(request.settings()).is_empty(),

@@ -9,7 +9,7 @@ use crate::rules::{
     HOLDS_BEHIND_THOUGHTS, NO_TAGGED_CALLS, READS_CALLS, THOUGHTS_IN_TEXT,
 };
 
-/// What most models mark their thoughts with: others are named by the operator.
+/// What most models mark their thoughts with, beside what this one is known by its name to.
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 const FENCE: &str = "```";
@@ -93,7 +93,9 @@ fn of_text(terms: &WayBack, text: &str) -> Option<&'static str> {
     if terms.plan.thoughts.is_some() {
         return None;
     }
-    if text.trim_start().starts_with(OPEN) {
+    let own = terms.form.as_ref().map(|form| form.open.as_str());
+    let mut marks = [Some(OPEN), own].into_iter().flatten();
+    if marks.any(|open| text.trim_start().starts_with(open)) {
         return Some(THOUGHTS_IN_TEXT);
     }
     if terms.plan.rewrap == Rewrap::Keep && text.trim_start().starts_with(FENCE) {

@@ -2,7 +2,7 @@
 
 use super::beside::Beside;
 use super::{Client, client};
-use crate::ir::{Choice, Delta, Event, Fields, Ids, Of, Plan, Rewrap, Seal};
+use crate::ir::{Choice, Delta, Event, Fields, Ids, Of, Plan, Rewrap, Seal, Thoughts};
 use crate::rewrap::{Mending, Reading};
 use std::sync::Arc;
 
@@ -48,6 +48,8 @@ pub(super) struct WayBack {
     pub(super) closes_cut_calls: bool,
     /// Pieces of what the server says of prompts that are too long.
     pub(super) too_long: Arc<[String]>,
+    /// How the model marks its thoughts, as far as its name tells, where anything is demanded.
+    pub(super) form: Option<Arc<Thoughts>>,
     /// What a text may be that is no answer.
     pub(super) may_be: Beside,
 }

@@ -178,10 +178,20 @@ impl Splitter {
         false
     }
 
-    /// Empty lines, and marks that some models set before their answer.
+    /// Empty lines, and marks that some models set before their answer; or more thoughts, of which a gateway makes a block each (Bedrock's
+    /// streams, BrowserOS#167).
     fn after(&mut self, done: usize) -> bool {
         let text = self.held.trim_start_matches('\n');
         self.held.drain(..self.held.len() - text.len());
+        let open = self.thoughts.open.as_str();
+        if done == 0 && self.held.starts_with(open) {
+            self.held.drain(..open.len());
+            self.state = State::Inside;
+            return true;
+        }
+        if done == 0 && open.starts_with(self.held.as_str()) {
+            return false;
+        }
         let Some(mark) = self.thoughts.after.get(done) else {
             let goes_on = !self.held.is_empty();
             if goes_on {
@@ -264,6 +274,13 @@ mod tests {
                 " c",
             ),
             (&think, "<think>a</think>b</think>", "a", "b</think>"),
+            (
+                &think,
+                "<think>a</think><think> b</think>\n<think>c</think>d <think>e</think>",
+                "a bc",
+                "d <think>e</think>",
+            ),
+            (&think, "<think>a</think><thin", "a", "<thin"),
             (&think, "only </think> later", "", "only </think> later"),
             (&inside, "hm\n</think>\n\nyes", "hm", "yes"),
             (&inside, "<think>hm</think>yes", "hm", "yes"),

@@ -185,6 +185,7 @@ mod tests {
             ("Qwen/Qwen3-30B-A3B-Thinking-2507", Some("think-inside")),
             ("deepseek-ai/DeepSeek-R1-0528", Some("think-inside")),
             ("openai/gpt-oss-20b", Some("harmony")),
+            ("openai.gpt-oss-20b-1:0", Some("bedrock")),
             ("mistralai/Magistral-Small-2509", Some("mistral")),
             ("mistralai/Magistral-Small-2506", Some("think")),
             ("MiniMaxAI/MiniMax-M3", Some("minimax-m3")),
