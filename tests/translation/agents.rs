@@ -233,3 +233,16 @@ fn thoughts_in_the_marks_of_a_model_that_is_known_by_its_name_are_learnt() {
     assert_eq!(message["reasoning_content"], "They want a number.");
 }
 
+#[test]
+fn who_answers_a_schema_in_prose_is_shown_it_when_asked_again() {
+    let body = asking(&json!({"response_format": format()}));
+    let again = |text: &str| {
+        let exchange = by(&rule("ollama"), &body);
+        let violation = broken(&exchange, text);
+        let again = exchange.re_ask(&violation).body;
+        let again: Value = serde_json::from_slice(&again).unwrap();
+        again["messages"][2]["content"].to_string()
+    };
+    assert!(again("Sure, it is one!").contains("JSON Schema"));
+    assert!(!again(r#"{"a": "one"}"#).contains("JSON Schema"));
+}

@@ -39,6 +39,7 @@ use crate::schema::merge::{self, Alternatives, Callable, CallableInput};
 use body::Body;
 pub use hosted::leave_out as leave_out_hosted;
 pub use memo::{Around, ForServer, Memo, NoMemo, unite};
+pub use prompt::answer as answer_in_words;
 use serde_json::Value;
 use std::sync::Arc;
 use text::{answer_schema, is_text, text_pattern, text_schema};

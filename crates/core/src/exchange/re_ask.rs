@@ -3,15 +3,20 @@
 
 use super::Exchange;
 use crate::dialect::server::{Asked, editor};
-use crate::ir::{Fields, Place, Role, Violation};
+use crate::ir::{Calls, Constraint, Fields, Place, Role, Strategy, Violation};
+use crate::rewrite::answer_in_words;
 
 impl Exchange {
     /// The request that asks again, showing the model what was wrong with its reply.
     #[must_use]
     pub fn re_ask(&self, violation: &Violation) -> Asked {
         let said = violation.said.0.trim();
+        let mut wrong = text(violation);
+        if let Some(stated) = self.unheard(violation, said) {
+            wrong.push(' ');
+            wrong.push_str(&answer_in_words(stated));
+        }
         let said = (!said.is_empty()).then_some((Role::Assistant, said));
-        let wrong = text(violation);
         let turns = said.into_iter().chain([(Role::User, wrong.as_str())]);
         let (Some(draft), Some(asked)) = (&self.draft, &self.asked) else {
             let edited = self.body.as_deref();
@@ -41,6 +46,17 @@ impl Exchange {
         // What could be said once can be said with two texts more.
         let again = self.server.ask(&draft, "the server", self.render.as_ref());
         again.unwrap_or_else(|_refused| asked.clone())
+    }
+
+    /// What the model has not heard of: who begins with no JSON was not held to the schema, and need not have been shown it (Ollama's
+    /// cloud, ollama/ollama#12362).
+    fn unheard(&self, violation: &Violation, said: &str) -> Option<&Constraint> {
+        let contract = &self.demand.contract;
+        let is_held = self.strategy != Strategy::Instruct && contract.calls != Calls::Required;
+        let is_answer = matches!(violation.place, Place::Content(_));
+        let is_prose = !said.is_empty() && !said.starts_with(['{', '[', '"']);
+        let stated = contract.content.as_ref().filter(|stated| stated.is_json());
+        stated.filter(|_| is_held && is_answer && is_prose)
     }
 }
 

@@ -155,7 +155,7 @@ pub(super) fn call_or_answer(contract: &Contract, stated: &Constraint) -> String
 }
 
 /// An answer that satisfies the constraint.
-pub(super) fn answer(stated: &Constraint) -> String {
+pub fn answer(stated: &Constraint) -> String {
     let bare = if stated.is_json() {
         BARE
     } else {
