@@ -26,12 +26,9 @@ pub fn plain(pattern: &str) -> Option<Cow<'_, str>> {
             }
             '[' => in_class = true,
             ']' => in_class = false,
-            '(' if !in_class => {
-                // A name of a group says nothing of what it matches.
-                let name = read[at..].strip_prefix("(?<");
-                if let Some(end) = name.and_then(|name| name.find('>')) {
-                    letters.nth("?<".len() + end);
-                }
+            // A name of a group says nothing of what it matches.
+            '(' if !in_class && read[at..].starts_with("(?<") && read[at..].contains('>') => {
+                letters.find(|(_, letter)| *letter == '>');
             }
             _ => {}
         }
@@ -53,6 +50,7 @@ mod tests {
         }
         for (pattern, left) in [
             (r"^(?<y>\d{4})-(?<m>\d\d)$", Some(r"^(\d{4})-(\d\d)$")),
+            (r"(?<año>\d+)-x", Some(r"(\d+)-x")),
             (r"^(?!\.)[a-z]+$", Some("^[a-z]+$")),
             (r"^\p{L}+$", None),
             (r"^\u{1F600}$", None),
