@@ -5,7 +5,7 @@
 
 use super::Writer;
 use crate::ir::{EnforcedBy, Loss, Tool, ToolInput};
-use crate::pattern::plain;
+use crate::pattern::{irregular, plain};
 use crate::schema::{describe, position};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -19,21 +19,23 @@ impl Writer<'_> {
         let ToolInput::Schema { schema, strict } = &tool.input else {
             return None;
         };
-        let (schema, strict) = (with_plain_patterns(schema)?, *strict);
-        self.losses.push(Loss {
-            pointer: tool.input_origin.pointer(),
-            reason: format!(
-                "{} reads no look-around, nor ECMA-262's other own words, in a pattern: it is told in the description",
-                self.rule.title
-            ),
-            enforced_by: EnforcedBy::Proxy,
-        });
+        let ((schema, is_less), strict) = (with_plain_patterns(schema)?, *strict);
+        if is_less {
+            self.losses.push(Loss {
+                pointer: tool.input_origin.pointer(),
+                reason: format!(
+                    "{} reads no look-around, nor ECMA-262's other own words, in a pattern: it is told in the description",
+                    self.rule.title
+                ),
+                enforced_by: EnforcedBy::Proxy,
+            });
+        }
         Some(ToolInput::Schema { schema, strict })
     }
 }
 
-/// `None` where all patterns are plain.
-fn with_plain_patterns(schema: &Value) -> Option<Value> {
+/// The schema, and whether its patterns say less than before; `None` where all are plain.
+fn with_plain_patterns(schema: &Value) -> Option<(Value, bool)> {
     let is_odd = |pattern: &str| !matches!(plain(pattern), Some(Cow::Borrowed(_)));
     let has_odd = |map: &Map<String, Value>| {
         let pattern = map.get("pattern").and_then(Value::as_str);
@@ -41,7 +43,7 @@ fn with_plain_patterns(schema: &Value) -> Option<Value> {
         pattern.is_some_and(is_odd)
             || named.is_some_and(|named| named.keys().any(|name| is_odd(name)))
     };
-    let mut found = false;
+    let (mut found, mut is_less) = (false, false);
     let mut whole = schema.clone();
     position::rewrite(&mut whole, &mut |map| {
         if !has_odd(map) {
@@ -52,13 +54,20 @@ fn with_plain_patterns(schema: &Value) -> Option<Value> {
             let stated = map.get(keyword).cloned();
             match &stated {
                 Some(Value::String(pattern)) if is_odd(pattern) => {
-                    match plain(pattern) {
+                    let left = plain(pattern);
+                    // Names of groups say nothing.
+                    let is_all = left.is_some() && irregular(pattern).is_none();
+                    match left {
                         Some(left) => drop(map.insert(keyword.to_owned(), json!(left))),
                         None => drop(map.shift_remove(keyword)),
                     };
-                    tell(map, keyword, &json!(pattern));
+                    if !is_all {
+                        is_less = true;
+                        tell(map, keyword, &json!(pattern));
+                    }
                 }
                 Some(Value::Object(named)) if named.keys().any(|name| is_odd(name)) => {
+                    is_less = true;
                     map.shift_remove(keyword);
                     // What they name would be closed off with the rest.
                     map.shift_remove("additionalProperties");
@@ -68,7 +77,7 @@ fn with_plain_patterns(schema: &Value) -> Option<Value> {
             }
         }
     });
-    found.then_some(whole)
+    found.then_some((whole, is_less))
 }
 
 fn tell(map: &mut Map<String, Value>, keyword: &str, value: &Value) {
@@ -88,7 +97,8 @@ mod tests {
         let odd = json!({"type": "string", "description": "Who.", "pattern": r"^\p{L}+$"});
         let schema = json!({"type": "object", "properties": {"pattern": odd, "many": {"type": "array", "items": odd}},
             "patternProperties": {"^(?!x)": {}}, "additionalProperties": false});
-        let told = with_plain_patterns(&schema).unwrap();
+        let (told, is_less) = with_plain_patterns(&schema).unwrap();
+        assert!(is_less);
         let expected =
             json!({"type": "string", "description": "Who.\n\n{pattern: \"^\\\\p{L}+$\"}"});
         assert_eq!(told["properties"]["pattern"], expected);
@@ -96,5 +106,7 @@ mod tests {
         assert_eq!(told.get("patternProperties"), None);
         assert_eq!(told.get("additionalProperties"), None);
         assert_eq!(with_plain_patterns(&told), None);
+        let dated = with_plain_patterns(&json!({"pattern": r"^(?<y>\d{4})$"}));
+        assert_eq!(dated, Some((json!({"pattern": r"^(\d{4})$"}), false)));
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn carried(
         && profile.needs_within.is_empty()
         && profile.ignored.is_empty()
         && !profile.ref_words
-        && !looks(schema);
+        && !has_pattern(schema, &|pattern| is_odd(pattern, profile));
     if is_idle {
         return None;
     }
@@ -218,7 +218,11 @@ impl Carrying<'_> {
         if left.as_deref() == Some(pattern) {
             return None;
         }
-        self.lose("pattern", Why::Refused);
+        // A name of a group says nothing: without it all is told.
+        let is_same = left.is_some() && irregular(pattern).is_none();
+        if !is_same {
+            self.lose("pattern", Why::Refused);
+        }
         let mut new = map.clone();
         match left {
             Some(wider) => drop(new.insert("pattern".to_owned(), json!(wider))),
@@ -289,15 +293,21 @@ impl Carrying<'_> {
     }
 }
 
-/// Whether a pattern anywhere looks around, or something that reads like one.
-fn looks(schema: &Value) -> bool {
+/// Whether a pattern looks around, or something that reads like it, or is not in the words that this server reads.
+fn is_odd(pattern: &str, profile: &Profile) -> bool {
+    irregular(pattern).is_some()
+        || profile.plain_patterns && !matches!(plain(pattern), Some(Cow::Borrowed(_)))
+}
+
+/// Whether a pattern anywhere is such, or something that reads like one.
+fn has_pattern(schema: &Value, is_such: &impl Fn(&str) -> bool) -> bool {
     let is_one = |(name, value): (&String, &Value)| {
         let pattern = value.as_str().filter(|_| name == "pattern");
-        pattern.is_some_and(|pattern| irregular(pattern).is_some()) || looks(value)
+        pattern.is_some_and(is_such) || has_pattern(value, is_such)
     };
     match schema {
         Value::Object(map) => map.iter().any(is_one),
-        Value::Array(items) => items.iter().any(looks),
+        Value::Array(items) => items.iter().any(|item| has_pattern(item, is_such)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

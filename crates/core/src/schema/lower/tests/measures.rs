@@ -207,6 +207,13 @@ fn look_around_and_boundaries_are_told_to_nobody_who_does_not_read_them() {
     stays(&Profile::default(), &with("(?=a)a"));
     stays(&whole(), &with(r"\bfoo"));
     becomes(&whole(), &with("(?=a)a"), &with("a"), &refused);
+    let plain = Profile {
+        plain_patterns: true,
+        ..Profile::default()
+    };
+    becomes(&plain, &with(r"^\p{L}+$"), &string, &refused);
+    // All is told without the names of groups.
+    becomes(&plain, &with(r"^(?<y>\d+)$"), &with(r"^(\d+)$"), &[]);
 }
 
 #[test]
