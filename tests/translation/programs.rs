@@ -220,6 +220,11 @@ fn a_conversation_is_put_in_short_where_that_is_asked_for() {
 
 #[test]
 fn a_conversation_that_its_vendor_put_in_short_is_told_elsewhere() {
+        // OpenAI's own servers cannot read it either.
+        let (there, _) = sent(RESPONSES, &next, "openai");
+        assert_eq!(there["input"][0]["role"], "user", "{there}");
+        assert!(there["input"][0].to_string().contains("They said hi."));
+        assert!(!there.to_string().contains("isogloss"), "{there}");
     let said = json!([{"type": "compaction", "content": "They wanted a cat."}, {"type": "fallback", "from": "a", "to": "b"},
         {"type": "text", "text": "Here it is."}]);
     let body = asking(

@@ -3,7 +3,7 @@
 use crate::dialect::responses::client::sealed;
 use crate::dialect::server::editor::{Editor, append, items};
 use crate::error::{Error, Kind};
-use crate::ir::{Fields, Request, Role, Tool, ToolChoice, ToolInput, raw};
+use crate::ir::{Fields, Part, Request, Role, Tool, ToolChoice, ToolInput, raw};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ impl Editor for ResponsesEditor {
     }
 
     /// Thoughts that we sealed for another server: this one cannot read them. Its own remarks, which were told as thoughts, are
-    /// its messages again.
+    /// its messages again, and a conversation that was put in short here is its text.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
         let input = fields.raw("input").filter(|raw| raw.contains(sealed::MARK));
         let items = input.and_then(|raw| serde_json::from_str::<Vec<Box<RawValue>>>(raw).ok());
@@ -27,7 +27,7 @@ impl Editor for ResponsesEditor {
         };
         let mut has_remark = false;
         for item in &mut items {
-            if let Some(message) = remark(item) {
+            if let Some(message) = remark(item).or_else(|| in_short(item)) {
                 *item = message;
                 has_remark = true;
             }
@@ -143,6 +143,17 @@ fn remark(item: &RawValue) -> Option<Box<RawValue>> {
     let item: Value = serde_json::from_str(item.get()).ok()?;
     let kept = item["encrypted_content"].as_str();
     sealed::message(kept.filter(|_| item["type"] == "reasoning")?)
+}
+
+/// A conversation that was put in short here, as who goes on from it is told it.
+fn in_short(item: &RawValue) -> Option<Box<RawValue>> {
+    let item: Value = serde_json::from_str(item.get()).ok()?;
+    let summary = sealed::summary_of(item["encrypted_content"].as_str()?)?;
+    let text = match Part::in_short(&summary) {
+        Part::Text { text, .. } => text,
+        _ => return None,
+    };
+    Some(raw(&json!({"role": "user", "content": text})))
 }
 
 fn is_ours(item: &RawValue) -> bool {
