@@ -226,6 +226,17 @@ fn a_conversation_that_its_vendor_put_in_short_is_told_elsewhere() {
         assert!(there["input"][0].to_string().contains("They said hi."));
         assert!(!there.to_string().contains("isogloss"), "{there}");
     let said = json!([{"type": "compaction", "content": "They wanted a cat."}, {"type": "fallback", "from": "a", "to": "b"},
+    // Half a summary is none, nor is a refusal.
+    let body = json!({"model": "m", "store": false, "stream": true, "input": input});
+    let cut = chat_stream(&[json!({"content": "They sa"})], "length");
+    let told = events(&heard(RESPONSES, &body, "vllm@0.32.0", &cut));
+    let last = told.last().unwrap();
+    assert_eq!(last["type"], "response.incomplete", "{told:?}");
+    assert_eq!(last["response"]["output"], json!([]), "{told:?}");
+    let refused = chat_stream(&[json!({"refusal": "I cannot."})], "stop");
+    let told = events(&heard(RESPONSES, &body, "vllm@0.32.0", &refused));
+    let output = &told.last().unwrap()["response"]["output"];
+    assert_eq!(output[0]["content"][0]["refusal"], "I cannot.", "{told:?}");
         {"type": "text", "text": "Here it is."}]);
     let body = asking(
         &json!({"messages": [user("hi"), {"role": "assistant", "content": said}, user("And now?")]}),

@@ -1,7 +1,7 @@
 //! A conversation in short, which its client sends in the place of what it stands for: Codex asks for one where the context is full, and
 //! expects one item and no other (openai/codex#22809).
 
-use super::output::Body;
+use super::output::{Body, PartKind};
 use super::told::Teller;
 use super::{EventWriter, sealed};
 use crate::ir::{Choice, Delta};
@@ -15,6 +15,14 @@ impl EventWriter {
 
     /// Takes what the model says for the summary; of one that says nothing there is no item, so that nobody forgets all for it.
     pub(super) fn compact(&mut self, choice: &Choice, teller: &mut Teller<'_>) {
+        let refuses = |delta: &Delta| matches!(delta, Delta::Refusal(_));
+        if choice.deltas.iter().any(refuses) {
+            // There will be no summary: what is said instead is told as a message.
+            let said = self.summary.take().unwrap_or_default();
+            self.say(PartKind::Text, &said, teller);
+            self.choice(choice, teller);
+            return;
+        }
         for delta in &choice.deltas {
             match delta {
                 Delta::Text(text) => {
@@ -23,7 +31,9 @@ impl EventWriter {
                 Delta::Finish(reason) => {
                     self.finish = Some(reason.clone());
                     let summary = self.summary.take().unwrap_or_default();
-                    if let Some(kept) = sealed::summary(summary.trim()) {
+                    // Half of it is none.
+                    let kept = sealed::summary(summary.trim()).filter(|_| !reason.is_cut());
+                    if let Some(kept) = kept {
                         let id = format!("cmp_{}", self.seed());
                         let item =
                             json!({"type": "compaction", "id": id, "encrypted_content": kept});
