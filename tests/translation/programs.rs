@@ -390,6 +390,22 @@ fn what_providers_behind_openrouter_signed_goes_back_to_them() {
     assert_eq!(told["choices"][0]["message"].get("thinking_blocks"), None);
 }
 
+    // What another server signed beside them is lost, and said to be.
+    let block = |text: &str, signature: &str| json!({"type": "thinking", "thinking": text, "signature": signature});
+    let kept = block(
+        "",
+        "isogloss-kept-W3sidHlwZSI6InJlYXNvbmluZy5lbmNyeXB0ZWQiLCJkYXRhIjoiRSJ9XQ==",
+    );
+    let said = json!([block("Hm.", "c2lnbmVk"), kept, {"type": "text", "text": "So."}]);
+    let body = asking(
+        &json!({"messages": [user("hi"), {"role": "assistant", "content": said}, user("so?")]}),
+    );
+    let (there, losses) = sent(MESSAGES, &body, "openrouter");
+    assert_eq!(
+        there["messages"][1]["reasoning_details"][0]["data"], "E",
+        "{there}"
+    );
+    assert_eq!(losses, ["/messages/1/content/0"]);
 #[test]
 fn openrouters_words_are_none_of_openais() {
     let body = asking(

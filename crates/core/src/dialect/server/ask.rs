@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallInput, Constraint, Draft, EnforcedBy, Failed, Fields, History, Loss, Notation, Part,
-    Sealed, Stated, Tool, ToolChoice, ToolInput, Turn, raw,
+    CallInput, Constraint, Draft, EnforcedBy, Failed, Fields, History, Loss, Notation, Origin,
+    Part, Sealed, Stated, Tool, ToolChoice, ToolInput, Turn, raw,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -280,9 +280,19 @@ impl<'t> Ask<'t> {
 
     /// The same of all that servers signed.
     pub(in crate::dialect) fn lose_sealed(&mut self, turn: &Turn) {
+        self.lose_sealed_but(turn, |_| false);
+    }
+
+    /// The same of all but what this wire has a place for.
+    pub(in crate::dialect) fn lose_sealed_but(
+        &mut self,
+        turn: &Turn,
+        is_told: impl Fn(&(Origin, Sealed)) -> bool,
+    ) {
         let calls = turn.calls.iter().filter(|call| call.signature.is_some());
         let calls = calls.map(|call| &call.origin);
-        for origin in turn.sealed.iter().map(|(origin, _)| origin).chain(calls) {
+        let sealed = turn.sealed.iter().filter(|sealed| !is_told(sealed));
+        for origin in sealed.map(|(origin, _)| origin).chain(calls) {
             let reason = format!("{} cannot read what another server signed", self.title);
             self.lose(&origin.pointer(), &reason, EnforcedBy::Nobody);
         }

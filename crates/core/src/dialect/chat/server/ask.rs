@@ -103,10 +103,10 @@ pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
         Sealing::Details => {
             let details = turn.sealed.iter().filter_map(details_of);
             let details: Vec<Value> = details.flatten().collect();
-            match details.is_empty() {
-                true => ask.lose_sealed(turn),
-                false => message[details::FIELD] = json!(details),
+            if !details.is_empty() {
+                message[details::FIELD] = json!(details);
             }
+            ask.lose_sealed_but(turn, |sealed| details_of(sealed).is_some());
         }
         Sealing::Nothing => ask.lose_sealed(turn),
     }
