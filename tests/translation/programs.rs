@@ -72,6 +72,21 @@ fn who_asks_chats_route_in_responses_words_is_asked_for_so_and_hears_chat() {
     }
     let (there, _) = sent(CHAT, &body, "anthropic");
     assert_eq!(there["tools"][0]["input_schema"], parameters);
+    // In Chat's words what stands beside.
+    let mut mixed = body.clone();
+    mixed["tools"] =
+        json!([{"type": "function", "function": {"name": "f", "parameters": parameters}}]);
+    mixed["tool_choice"] = json!({"type": "function", "function": {"name": "f"}});
+    mixed["stream"] = json!(true);
+    mixed["stream_options"] = json!({"include_usage": true});
+    mixed["max_tokens"] = mixed["max_output_tokens"].take();
+    let (there, losses) = sent(CHAT, &mixed, "anthropic");
+    assert_eq!(there["tools"][0]["input_schema"], parameters);
+    assert_eq!(there["max_tokens"], 99);
+    assert!(
+        !losses.iter().any(|at| at.contains("stream_options")),
+        "{losses:?}"
+    );
     let call = json!({"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{\"a\":1}"}});
     let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
     let told: Value = serde_json::from_str(&heard(
