@@ -220,7 +220,23 @@ fn a_conversation_is_put_in_short_where_that_is_asked_for() {
             !losses.iter().any(|at| at.starts_with("/input")),
             "{losses:?}"
         );
+        // OpenAI's own servers cannot read it either.
+        let (there, _) = sent(RESPONSES, &next, "openai");
+        assert_eq!(there["input"][0]["role"], "user", "{there}");
+        assert!(there["input"][0].to_string().contains("They said hi."));
+        assert!(!there.to_string().contains("isogloss"), "{there}");
     }
+    // Half a summary is none, nor is a refusal.
+    let body = json!({"model": "m", "store": false, "stream": true, "input": input});
+    let cut = chat_stream(&[json!({"content": "They sa"})], "length");
+    let told = events(&heard(RESPONSES, &body, "vllm@0.32.0", &cut));
+    let last = told.last().unwrap();
+    assert_eq!(last["type"], "response.incomplete", "{told:?}");
+    assert_eq!(last["response"]["output"], json!([]), "{told:?}");
+    let refused = chat_stream(&[json!({"refusal": "I cannot."})], "stop");
+    let told = events(&heard(RESPONSES, &body, "vllm@0.32.0", &refused));
+    let output = &told.last().unwrap()["response"]["output"];
+    assert_eq!(output[0]["content"][0]["refusal"], "I cannot.", "{told:?}");
     // Of nothing there is no summary.
     let body = json!({"model": "m", "store": false, "input": input});
     let told: Value = serde_json::from_str(&heard(
@@ -235,23 +251,7 @@ fn a_conversation_is_put_in_short_where_that_is_asked_for() {
 
 #[test]
 fn a_conversation_that_its_vendor_put_in_short_is_told_elsewhere() {
-        // OpenAI's own servers cannot read it either.
-        let (there, _) = sent(RESPONSES, &next, "openai");
-        assert_eq!(there["input"][0]["role"], "user", "{there}");
-        assert!(there["input"][0].to_string().contains("They said hi."));
-        assert!(!there.to_string().contains("isogloss"), "{there}");
     let said = json!([{"type": "compaction", "content": "They wanted a cat."}, {"type": "fallback", "from": "a", "to": "b"},
-    // Half a summary is none, nor is a refusal.
-    let body = json!({"model": "m", "store": false, "stream": true, "input": input});
-    let cut = chat_stream(&[json!({"content": "They sa"})], "length");
-    let told = events(&heard(RESPONSES, &body, "vllm@0.32.0", &cut));
-    let last = told.last().unwrap();
-    assert_eq!(last["type"], "response.incomplete", "{told:?}");
-    assert_eq!(last["response"]["output"], json!([]), "{told:?}");
-    let refused = chat_stream(&[json!({"refusal": "I cannot."})], "stop");
-    let told = events(&heard(RESPONSES, &body, "vllm@0.32.0", &refused));
-    let output = &told.last().unwrap()["response"]["output"];
-    assert_eq!(output[0]["content"][0]["refusal"], "I cannot.", "{told:?}");
         {"type": "text", "text": "Here it is."}]);
     let body = asking(
         &json!({"messages": [user("hi"), {"role": "assistant", "content": said}, user("And now?")]}),
@@ -390,21 +390,6 @@ fn what_providers_behind_openrouter_signed_goes_back_to_them() {
             "{there}"
         );
     }
-    // A client of its own wire has them as they came.
-    let body = asking(
-        &json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": parameters}}]}),
-    );
-    let told: Value = serde_json::from_str(&heard(
-        CHAT,
-        &body,
-        "openrouter",
-        &chat_reply(&message, "tool_calls"),
-    ))
-    .unwrap();
-    assert_eq!(told["choices"][0]["message"]["reasoning_details"], details);
-    assert_eq!(told["choices"][0]["message"].get("thinking_blocks"), None);
-}
-
     // What another server signed beside them is lost, and said to be.
     let block = |text: &str, signature: &str| json!({"type": "thinking", "thinking": text, "signature": signature});
     let kept = block(
@@ -421,6 +406,21 @@ fn what_providers_behind_openrouter_signed_goes_back_to_them() {
         "{there}"
     );
     assert_eq!(losses, ["/messages/1/content/0"]);
+    // A client of its own wire has them as they came.
+    let body = asking(
+        &json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": parameters}}]}),
+    );
+    let told: Value = serde_json::from_str(&heard(
+        CHAT,
+        &body,
+        "openrouter",
+        &chat_reply(&message, "tool_calls"),
+    ))
+    .unwrap();
+    assert_eq!(told["choices"][0]["message"]["reasoning_details"], details);
+    assert_eq!(told["choices"][0]["message"].get("thinking_blocks"), None);
+}
+
 #[test]
 fn openrouters_words_are_none_of_openais() {
     let body = asking(
@@ -482,7 +482,7 @@ fn a_pattern_that_an_api_cannot_compile_does_not_fail_all_tools() {
 #[test]
 fn a_schema_has_a_name_that_the_api_takes() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": false});
-    let format = json!({"type": "json_schema", "json_schema": {"name": "Response[int]", "strict": true, "schema": schema}});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "Response[int]", "description": "A number.", "strict": true, "schema": schema}});
     let body = asking(&json!({"response_format": format}));
     let (there, losses) = sent(CHAT, &body, "openai");
     let told = &there["response_format"]["json_schema"];
@@ -491,7 +491,20 @@ fn a_schema_has_a_name_that_the_api_takes() {
         "{told}"
     );
     assert_eq!((&told["schema"], &told["strict"]), (&schema, &json!(true)));
+    assert_eq!(told["description"], "A number.");
     assert_eq!(losses, Vec::<String>::new());
+    let format =
+        json!({"type": "json_schema", "name": "x", "description": "A number.", "schema": schema});
+    let asked = json!({"model": "m", "input": "hi", "text": {"format": format}});
+    let (there, losses) = sent(RESPONSES, &asked, "fireworks");
+    let told = &there["response_format"]["json_schema"];
+    assert_eq!(told["description"], "A number.", "{there}");
+    assert_eq!(losses, Vec::<String>::new());
+    let (_, losses) = sent(RESPONSES, &asked, "anthropic");
+    assert!(
+        losses.contains(&"/text/format/description".to_owned()),
+        "{losses:?}"
+    );
     assert!(planned(CHAT, &body, "fireworks").sent().is_none());
 }
 

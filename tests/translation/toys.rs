@@ -60,6 +60,7 @@ impl Client for Toy {
             spelling: Origin::new("shape"),
             also: Vec::new(),
             is_reworded: false,
+            description: None,
             name: None,
             strict: None,
         });

@@ -118,6 +118,8 @@ pub struct ClientConstraint {
     pub is_reworded: bool,
     /// The schema's name, where the spelling has one.
     pub name: Option<String>,
+    /// What the format is for, where the spelling has it beside the schema.
+    pub description: Option<String>,
     /// OpenAI's `strict`, where the spelling has it.
     pub strict: Option<bool>,
 }

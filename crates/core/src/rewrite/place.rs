@@ -6,10 +6,11 @@ use super::{ForServer, Writer, prompt};
 use crate::error::{Error, Kind};
 use crate::grammar::{self, Converted, Difference, GrammarFault};
 use crate::ir::{
-    ClientConstraint, Constraint, EnforcedBy, Loss, Notation, Origin, Strategy, Tool, ToolInput,
+    ClientConstraint, Constraint, EnforcedBy, Loss, Notation, Origin, Request, Strategy, Tool,
+    ToolInput,
 };
 use crate::pattern::spelling::{Spelled, spelled};
-use crate::rules::{Route, TemplateValues};
+use crate::rules::{Route, Template, TemplateValues};
 use crate::schema::profile::Recursion;
 use crate::schema::{Profile, Unkept, Why, has_object_without};
 use serde_json::{Value, json};
@@ -68,8 +69,8 @@ impl Writer<'_> {
         let is_alone = self.request.constraint.as_ref().is_none_or(is_alone);
         let is_same =
             matches!(lowered, Cow::Borrowed(_)) && !self.request.restated && !self.wraps_answer;
-        let stated_name = self.request.constraint.as_ref();
-        let stated_name = stated_name.and_then(|stated| stated.name.as_deref());
+        let stated = self.request.constraint.as_ref();
+        let stated_name = stated.and_then(|stated| stated.name.as_deref());
         // A class with a parameter is `Response[int]`.
         let told_name = stated_name.and_then(|name| self.told_name(name));
         let keeps = is_alone && !self.body.is_bare() && is_same && told_name.is_none();
@@ -131,10 +132,12 @@ impl Writer<'_> {
         if let Some(template) = known.and_then(|known| known.send.as_ref()) {
             let values = TemplateValues {
                 name: told_name.as_deref().or(stated_name),
+                description: described(self.request, spelling),
                 strict: self.strict(),
                 ..TemplateValues::of(&sent)
             };
             self.body.apply(template, &values)?;
+            self.has_told(spelling, template);
             self.ask_compact(&sent, self.stated_pointer(spelling))?;
         }
         // Where the constraint stands for calls, showing the tools tells of it.
@@ -143,6 +146,15 @@ impl Writer<'_> {
             self.body.instruct(prompt::answer(constraint));
         }
         Ok(Some(strategy))
+    }
+
+    /// Of what stands beside the schema nothing is lost, where the server has a place for it.
+    fn has_told(&mut self, spelling: Option<&str>, template: &Template) {
+        let is_told = described(self.request, spelling).is_some() && template.names("$description");
+        if let Some(stated) = self.request.constraint.as_ref().filter(|_| is_told) {
+            let told = format!("{}/description", stated.spelling.pointer());
+            self.losses.retain(|loss| loss.pointer != told);
+        }
     }
 
     /// A client's own regex or grammar in words that this server reads as the client does, and with no more ways through it than
@@ -551,6 +563,12 @@ fn has_empty_object(schema: &Value) -> bool {
         Value::Array(items) => items.iter().any(has_empty_object),
         _ => false,
     }
+}
+
+/// What the client's constraint is for, where that is what is placed, and says so.
+fn described<'r>(request: &'r Request, spelling: Option<&str>) -> Option<&'r str> {
+    let stated = request.constraint.as_ref().filter(|_| spelling.is_some());
+    stated?.description.as_deref()
 }
 
 /// The text of a grammar in GBNF.

@@ -25,6 +25,8 @@ pub struct TemplateValues<'a> {
     pub tag: Option<&'a Value>,
     /// `$name`; `output` where there is none.
     pub name: Option<&'a str>,
+    /// `$description`; its key is left out where there is none.
+    pub description: Option<&'a str>,
     /// `$strict`; its key is left out where there is none.
     pub strict: Option<bool>,
     /// `$tool`.
@@ -135,6 +137,7 @@ fn fill_value(template: &Value, values: &TemplateValues<'_>) -> Result<Option<Pa
     let filled = match placeholder {
         "$remove" => return Ok(Some(Patch::Remove)),
         "$strict" => return Ok(values.strict.map(|strict| Patch::Set(raw(&strict)))),
+        "$description" => return Ok(values.description.map(|text| Patch::Set(raw(text)))),
         "$name" => Some(raw(values.name.unwrap_or("output"))),
         "$schema" => set(values.schema),
         "$schema_text" => values.schema.and_then(json),

@@ -402,7 +402,10 @@ pub(super) const SPELLINGS: &[(&str, &[&str])] = &[
 /// (one of it must be there), the second may be there too.
 pub(super) fn placeholders(kind: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match kind {
-        "json_schema" => (&["$schema", "$schema_text"], &["$name", "$strict"]),
+        "json_schema" => (
+            &["$schema", "$schema_text"],
+            &["$name", "$description", "$strict"],
+        ),
         "regex" => (&["$regex"], &[]),
         "choice" => (&["$choice"], &[]),
         "grammar:gbnf" | "grammar:lark" => (&["$grammar"], &[]),

@@ -218,6 +218,7 @@ fn constraint(config: &mut Object) -> Result<Option<ClientConstraint>, Error> {
         also: Vec::new(),
         is_reworded: false,
         name: None,
+        description: None,
         strict: None,
     }))
 }

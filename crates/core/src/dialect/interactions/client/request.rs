@@ -301,6 +301,7 @@ fn constraint(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
         also: Vec::new(),
         is_reworded: false,
         name: None,
+        description: None,
         strict: None,
     }))
 }

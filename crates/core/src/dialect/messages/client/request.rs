@@ -265,6 +265,7 @@ fn constraint(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
         also,
         is_reworded: false,
         name: None,
+        description: None,
         strict: None,
     }))
 }

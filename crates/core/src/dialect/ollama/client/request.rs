@@ -131,6 +131,7 @@ fn format(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
         also: Vec::new(),
         is_reworded: false,
         name: None,
+        description: None,
         strict: None,
     }))
 }

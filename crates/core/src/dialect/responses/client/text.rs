@@ -41,6 +41,7 @@ fn format(mut format: Fields, losses: &mut Vec<Loss>) -> Result<Option<ClientCon
         also: Vec::new(),
         is_reworded: false,
         name: None,
+        description: None,
         strict: None,
     };
     let constraint = match kind.as_deref() {
@@ -51,7 +52,9 @@ fn format(mut format: Fields, losses: &mut Vec<Loss>) -> Result<Option<ClientCon
             let mut stated = stated(Constraint::JsonSchema(schema));
             stated.name = member(&mut format, "name", &at, "a string")?;
             stated.strict = member(&mut format, "strict", &at, "true or false")?;
-            if member::<String>(&mut format, "description", &at, "a string")?.is_some() {
+            stated.description = member(&mut format, "description", &at, "a string")?;
+            if stated.description.is_some() {
+                // Unless the server has a place for it.
                 let reason = "a schema is sent without a description beside it";
                 lose(losses, &at.member("description"), reason);
             }

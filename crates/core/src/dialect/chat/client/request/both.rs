@@ -35,6 +35,7 @@ fn both(kept: ClientConstraint, other: ClientConstraint) -> Result<ClientConstra
         stated.constraint = constraint;
     }
     stated.name = stated.name.or(less.name);
+    stated.description = stated.description.or(less.description);
     stated.strict = stated.strict.or(less.strict);
     stated.also.extend(less.also);
     stated.also.push(less.spelling);

@@ -189,6 +189,8 @@ fn json_schema(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, 
     let mut stated = stated(spelling, schema_of(path, schema)?);
     stated.name = name.map(str::to_owned);
     stated.strict = wrapper.get("strict").and_then(Value::as_bool);
+    let description = wrapper.get("description").and_then(Value::as_str);
+    stated.description = description.map(str::to_owned);
     Ok(Some(stated))
 }
 
@@ -319,6 +321,7 @@ fn schema_of(path: &str, value: &Value) -> Result<Constraint, Error> {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(schema @ (Value::Object(_) | Value::Bool(_))) => Ok(Constraint::JsonSchema(schema)),
             // SGLang's name for any JSON.
+        description: None,
             _ if text == "$$ANY$$" => Ok(Constraint::JsonSchema(Value::Bool(true))),
             _ => Err(Error::new(
                 Kind::InvalidSchema,
