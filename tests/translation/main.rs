@@ -27,6 +27,7 @@ mod instructions;
 mod labelled;
 mod lowering;
 mod markup;
+mod meant;
 mod memory;
 mod messages;
 mod odd_replies;

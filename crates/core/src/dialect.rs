@@ -6,6 +6,7 @@ pub mod client;
 mod cohere;
 pub mod completions;
 mod elsewhere;
+mod empty_list;
 pub mod gemini;
 pub mod interactions;
 pub mod keeper;

@@ -12,6 +12,7 @@ mod fields;
 mod history;
 mod ids;
 mod loss;
+mod odd;
 mod order;
 mod origin;
 mod place;

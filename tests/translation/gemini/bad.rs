@@ -71,7 +71,7 @@ fn what_cannot_be_is_refused_by_its_own_name() {
             "contents[0].parts[0].functionCall.name",
         ),
         (
-            json!({"contents": [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": []}}]}]}),
+            json!({"contents": [{"role": "model", "parts": [{"functionCall": {"name": "f", "args": [1]}}]}]}),
             "contents[0].parts[0].functionCall.args",
         ),
         (

@@ -8,7 +8,7 @@ use crate::history::{
     Fitting, GO_ON, Ledger, fit as fit_turns, may_go_on, prefill, told_by_the_user,
 };
 use crate::ir::{
-    Asides, Calls, Constraint, Contract, Draft, EnforcedBy, Fields, History, Loss, Refusal,
+    Asides, Calls, Constraint, Contract, Draft, Edits, EnforcedBy, Fields, History, Loss, Refusal,
     Refusals, Request, Role, Seal, Stated, Strategy, Tool, ToolInput, Turn, Wire,
 };
 use crate::rules::{
@@ -286,6 +286,10 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
         ..fitting(rule, &demand.request.model)
     };
     let before = turns.len();
+    // What is read in other words than it stands there is so whatever the server refuses.
+    for turn in &mut turns {
+        turn.edits = Edits::default();
+    }
     // What it costs is told once the request is planned with it.
     let _losses = fit_turns(&mut turns, &to);
     turns.len() != before || turns.iter().any(|turn| turn.edits.is_any()) || !is_in_order(&turns)

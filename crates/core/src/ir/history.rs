@@ -1,9 +1,11 @@
 //! What becomes of a conversation on its way to a server: how thoughts and instructions go back, and what of it the
 //! server, or its model's chat template, refuses or leaves out in silence.
 
+use super::odd::is_odd;
 use super::order::is_in_order;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 /// How a server takes back what was said, as far as its wire leaves that open.
@@ -159,6 +161,8 @@ pub enum Refusal {
     TextParts,
     /// Names of tools' parameters of anything but letters, digits, `_`, `.` and `-`, or of more than 64.
     OddKeys,
+    /// A content that is no text and no list of parts, and a list without items for a call's arguments.
+    OddContent,
 }
 
 impl Refusal {
@@ -204,6 +208,7 @@ impl Refusal {
         ("text_files", Self::TextFiles),
         ("text_parts", Self::TextParts),
         ("odd_keys", Self::OddKeys),
+        ("odd_content", Self::OddContent),
     ];
 
     /// The one that a fact is about, which was learnt from an error: `refuses_` and its word.
@@ -214,16 +219,17 @@ impl Refusal {
         known.map(|(_, refusal)| *refusal)
     }
 
-    /// The bytes without which no conversation on Chat's wire has it; `None` where only reading tells.
-    const fn sign(self) -> Option<&'static [u8]> {
+    /// The bytes without one of which no conversation on Chat's wire has it; none where only reading tells.
+    const fn signs(self) -> &'static [&'static [u8]] {
         match self {
-            Self::Developer => Some(b"\"developer\""),
-            Self::CustomCalls => Some(b"\"custom\""),
-            Self::LegacyCalls => Some(b"\"function_call\""),
-            Self::Files | Self::TextFiles => Some(b"\"file\""),
-            Self::ReasoningContent => Some(b"\"reasoning_content\""),
-            Self::Unordered => Some(b"\"tool\""),
-            _ => None,
+            Self::Developer => &[b"\"developer\""],
+            Self::CustomCalls => &[b"\"custom\""],
+            Self::LegacyCalls => &[b"\"function_call\""],
+            Self::Files | Self::TextFiles => &[b"\"file\""],
+            Self::ReasoningContent => &[b"\"reasoning_content\""],
+            Self::Unordered => &[b"\"tool\""],
+            Self::OddContent => &[b"\"content\"", b"\"arguments\""],
+            _ => &[],
         }
     }
 }
@@ -267,19 +273,27 @@ impl History {
     /// Whether every conversation on Chat's wire has to be read, since no byte tells whether it has what is refused.
     #[must_use]
     pub fn reads_all(&self) -> bool {
-        self.refuses.iter().any(|what| what.sign().is_none())
+        self.refuses.iter().any(|what| what.signs().is_empty())
     }
 
     /// Whether this conversation, which is on Chat's wire, has to be read.
     #[must_use]
     pub fn reads(&self, conversation: &[u8]) -> bool {
-        let has = |sign| memchr::memmem::find(conversation, sign).is_some();
-        let may_have = |what: Refusal| match (what, what.sign()) {
-            (Refusal::Unordered, Some(sign)) => has(sign) && !is_in_order(conversation),
+        let finds = |sign: &&[u8]| memchr::memmem::find(conversation, sign).is_some();
+        let has = |what: Refusal| what.signs().iter().any(finds);
+        let has_results = LazyCell::new(|| has(Refusal::Unordered));
+        let may_have = |what: Refusal| match what {
+            Refusal::Unordered => *has_results && !is_in_order(conversation),
+            // Nobody but tools says what is no list.
+            Refusal::OddContent => {
+                let is_there = |at: usize| conversation.get(at..).is_some_and(is_odd);
+                let is_empty = |at: usize| conversation.get(at + 1) == Some(&b']');
+                (*has_results || memchr::memchr_iter(b'[', conversation).any(is_empty))
+                    && memchr::memchr_iter(b'"', conversation).any(is_there)
+            }
             // The sign of both is one.
-            (Refusal::TextFiles, _) if self.refuses(Refusal::Files) => false,
-            (_, Some(sign)) => has(sign),
-            (_, None) => true,
+            Refusal::TextFiles if self.refuses(Refusal::Files) => false,
+            _ => what.signs().is_empty() || has(what),
         };
         self.refuses.iter().any(may_have)
     }
@@ -288,17 +302,19 @@ impl History {
     #[must_use]
     pub fn has_signs(conversation: &[u8]) -> bool {
         let signs = || {
-            Refusal::WORDS
-                .iter()
-                .filter_map(|(_, what)| Some((*what, what.sign()?)))
+            let all = Refusal::WORDS.iter();
+            all.flat_map(|(_, what)| what.signs().iter().map(|sign| (*what, *sign)))
         };
         let mut has_results = false;
         // Each begins with a quote, of which an image has none: one look for all of them.
         let has_any = memchr::memchr_iter(b'"', conversation).any(|at| {
             let rest = conversation.get(at..).unwrap_or_default();
             // What signs begin with: nearly all else is done with here.
-            if !matches!(rest.get(1), Some(b'c' | b'd' | b'f' | b'r' | b't')) {
-                return false;
+            match (rest.get(1), rest.get(2)) {
+                // "arguments", "content"
+                (Some(b'a'), Some(b'r')) | (Some(b'c'), Some(b'o')) => return is_odd(rest),
+                (Some(b'c'), Some(b'u')) | (Some(b'd' | b'f' | b'r' | b't'), _) => {}
+                _ => return false,
             }
             let found = signs().find(|(_, sign)| rest.starts_with(sign));
             let is_result = matches!(found, Some((Refusal::Unordered, _)));
@@ -315,8 +331,12 @@ mod tests {
 
     #[test]
     fn every_sign_is_found_wherever_it_stands() {
-        let signs = Refusal::WORDS.iter().filter_map(|(_, what)| what.sign());
-        for sign in signs {
+        let signs = Refusal::WORDS.iter().flat_map(|(_, what)| what.signs());
+        // Of these the value tells.
+        let named = |sign: &[u8]| Refusal::OddContent.signs().contains(&sign);
+        let odd: [&[u8]; 3] = [b"\"content\":8", b"\"content\":[]", b"\"arguments\":\"[]"];
+        let alone = signs.copied().filter(|sign| !named(sign));
+        for sign in alone.chain(odd) {
             assert_eq!(sign.first(), Some(&b'"'));
             assert!(sign.len() < 64, "all of it stands where a text is not cut");
             for around in ["[", "[\"a\",", "[\"", ""] {

@@ -16,6 +16,8 @@ pub(super) fn history(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> History {
     let mut history = History::default();
     // Requests have `tools` by now, whatever the client calls them.
     history.refuse(Refusal::LegacyCalls);
+    // Nobody takes it, and it has one meaning.
+    history.refuse(Refusal::OddContent);
     let Some(mut stated) = keys.table(file, "history") else {
         history.refuse(Refusal::Developer);
         history.refuse(Refusal::TextFiles);

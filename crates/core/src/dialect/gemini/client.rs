@@ -11,6 +11,7 @@ mod turns;
 mod write;
 
 use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
+use crate::dialect::empty_list;
 use crate::error::Error;
 use crate::ir::{Place, Reply, Request, Turn};
 
@@ -86,6 +87,7 @@ impl Client for Gemini {
     /// What was signed here goes to no server as it is.
     fn is_plain(&self, conversation: &[u8]) -> bool {
         memchr::memmem::find(conversation, super::sealed::MARK.as_bytes()).is_none()
+            && !empty_list::may_stand_in(conversation, "args")
     }
 
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {

@@ -12,6 +12,7 @@ mod unsaid;
 mod write;
 
 use crate::dialect::client::{Client, LastWords, Terms, Writer, member, rename, states};
+use crate::dialect::empty_list;
 use crate::dialect::messages::server::has_odd;
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Loss, Origin, Place, Reply, Request, Seal, Turn};
@@ -72,11 +73,14 @@ impl Client for Messages {
         Some("messages")
     }
 
-    /// Thoughts that we signed are taken out before Anthropic, and ids of other servers get others. A reference to a tool
+    /// Thoughts that we signed are taken out before Anthropic, ids of other servers get others, and empty lists are objects. A reference to a tool
     /// stands for what is said elsewhere in the request.
     fn is_plain(&self, conversation: &[u8]) -> bool {
         let has = |mark: &str| memchr::memmem::find(conversation, mark.as_bytes()).is_some();
-        !Seal::may_stand_in(conversation) && !has(blocks::REFERENCE) && !has_odd(conversation)
+        !Seal::may_stand_in(conversation)
+            && !has(blocks::REFERENCE)
+            && !has_odd(conversation)
+            && !empty_list::may_stand_in(conversation, "input")
     }
 
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {

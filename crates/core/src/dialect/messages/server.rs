@@ -3,6 +3,7 @@
 
 mod editor;
 mod ids;
+mod inputs;
 mod reply;
 
 use crate::dialect::server::ask::{Ask, Function};

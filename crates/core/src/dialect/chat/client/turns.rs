@@ -1,5 +1,7 @@
 //! Chat's messages to turns: texts, images and files, calls and their results, thinking.
 
+mod returned;
+
 use crate::error::{Error, Kind};
 use crate::ir::{Call, CallInput, Edits, Fields, Origin, Part, Role, Sealed, Stated, Turn, raw};
 use serde::Deserialize;
@@ -77,11 +79,20 @@ fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error>
     };
     let name: Option<String> = member(&mut fields, "name", &origin)?;
     let mut resolutions = Vec::new();
+    let mut edits = Edits::default();
+    let returned = fields.raw("content").filter(|_| role == Role::Tool);
+    if let Some(said) = returned.and_then(returned::in_parts) {
+        fields.set("content", said);
+        edits.add(Edits::CONTENT);
+    }
+    if fields.raw("content") == Some("[]") {
+        edits.add(Edits::CONTENT);
+    }
     let mut turn = Turn {
         index,
         role,
         parts: parts(&mut fields, &origin, &mut resolutions)?,
-        calls: calls(&mut fields, &origin)?,
+        calls: calls(&mut fields, &origin, &mut edits)?,
         call_id: member(&mut fields, "tool_call_id", &origin)?,
         tool: None,
         failed: None,
@@ -91,7 +102,7 @@ fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error>
         resolutions,
         unknown: Vec::new(),
         is_developer,
-        edits: Edits::default(),
+        edits,
         origin,
     };
     if role == Role::Tool {
@@ -219,11 +230,17 @@ struct File {
 
 /// One part. An image's `detail` is put back for the caller.
 fn part(fields: &mut Fields, origin: Origin) -> Result<Part, Error> {
-    let kind: String = member(fields, "type", &origin)?.unwrap_or_else(|| "text".to_owned());
+    let kind: Option<String> = member(fields, "type", &origin)?;
+    // Some clients leave it out.
+    let named = || SAID.iter().find(|name| fields.has(name)).copied();
+    let kind = kind.unwrap_or_else(|| named().unwrap_or_default().to_owned());
     let cache = fields.remove("cache_control");
     let read = match kind.as_str() {
         "text" | "input_text" | "output_text" | "refusal" => {
             let name = if kind == "refusal" { "refusal" } else { "text" };
+/// The members that say what a part is.
+const SAID: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"];
+
             let text = member(fields, name, &origin)?.unwrap_or_default();
             Some(Part::Text { text, cache })
         }
@@ -271,7 +288,7 @@ fn data_url(url: &str, cache: Option<Box<RawValue>>, origin: &Origin) -> Result<
     Ok(data.cached(cache))
 }
 
-fn calls(fields: &mut Fields, origin: &Origin) -> Result<Vec<Call>, Error> {
+fn calls(fields: &mut Fields, origin: &Origin, edits: &mut Edits) -> Result<Vec<Call>, Error> {
     let mut calls = Vec::new();
     let wires: Vec<CallWire> = member(fields, "tool_calls", origin)?.unwrap_or_default();
     let list = origin.member("tool_calls");
@@ -280,7 +297,7 @@ fn calls(fields: &mut Fields, origin: &Origin) -> Result<Vec<Call>, Error> {
         let (name, input) = match (wire.function, wire.custom) {
             (Some(function), _) => {
                 let at = origin.member("function").member("arguments");
-                let input = arguments(function.arguments.as_deref(), at);
+                let input = arguments(function.arguments.as_deref(), at, edits);
                 (function.name, input)
             }
             (None, Some(custom)) => (custom.name, CallInput::Custom(custom.input)),
@@ -301,7 +318,11 @@ fn calls(fields: &mut Fields, origin: &Origin) -> Result<Vec<Call>, Error> {
         let origin = origin.member("function_call");
         calls.push(Call {
             id: None,
-            input: arguments(function.arguments.as_deref(), origin.member("arguments")),
+            input: arguments(
+                function.arguments.as_deref(),
+                origin.member("arguments"),
+                edits,
+            ),
             name: function.name,
             signature: None,
             origin,
@@ -310,14 +331,19 @@ fn calls(fields: &mut Fields, origin: &Origin) -> Result<Vec<Call>, Error> {
     Ok(calls)
 }
 
-/// Chat has arguments as text; some clients send the object itself.
-fn arguments(arguments: Option<&RawValue>, origin: Origin) -> CallInput {
+/// Chat has arguments as text; some clients send the object itself. PHP makes `[]` of one without members (prism-php/prism#896).
+fn arguments(arguments: Option<&RawValue>, origin: Origin, edits: &mut Edits) -> CallInput {
     let text = arguments.map(|raw| {
         serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
     });
     let text = text.unwrap_or_default();
-    if text.trim().is_empty() {
-        return CallInput::Empty;
+    match text.trim() {
+        "" | "null" => return CallInput::Empty,
+        "[]" => {
+            edits.add(Edits::CALLS);
+            return CallInput::Empty;
+        }
+        _ => {}
     }
     let object = serde_json::from_str::<Box<RawValue>>(&text).ok();
     match object.filter(|value| value.get().starts_with('{')) {

@@ -166,6 +166,7 @@ fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Bo
         for name in names {
             match written.get(*name) {
                 Some(value) if says(&message, name, value) => {}
+                Some(Value::Null) if !message.has(name) => {}
                 Some(value) => {
                     message.set(name, raw(value));
                     is_changed = true;

@@ -314,6 +314,8 @@ impl Reader {
         let input = match args {
             None => CallInput::Object(crate::ir::raw_string("{}".to_owned())),
             Some((_, args)) if args.get().starts_with('{') => CallInput::Object(args),
+            // PHP's object without members (nextcloud/integration_openai#243).
+            Some((_, args)) if args.get() == "[]" => CallInput::Empty,
             Some((at, _)) => return Err(invalid(&at, "must be an object")),
         };
         let turn = self.current(role, content);

@@ -2,6 +2,7 @@
 
 use super::super::sealed;
 use super::{calling, method_path};
+use crate::dialect::empty_list;
 use crate::dialect::gemini::client::object::camel;
 use crate::dialect::server::editor::{Editor, append};
 use crate::error::{Error, Kind};
@@ -11,6 +12,9 @@ use crate::ir::{
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+
+/// Of a call.
+const ARGUMENTS: &str = "args";
 
 /// Edits Gemini's bodies, in either spelling of their names.
 #[derive(Debug, Clone, Copy)]
@@ -92,22 +96,48 @@ fn without_thoughts(content: &RawValue) -> Option<Box<RawValue>> {
     Some(raw(&content))
 }
 
+/// The content with objects as the arguments of its calls; `None` where it has others nowhere.
+fn with_objects(content: &RawValue) -> Option<Box<RawValue>> {
+    let mut content: Fields = serde_json::from_str(content.get()).ok()?;
+    let mut parts = items(&content, "parts")?;
+    let mut changed = false;
+    for part in &mut parts {
+        let Ok(mut fields) = serde_json::from_str::<Fields>(part.get()) else {
+            continue;
+        };
+        if let Some(mut call) = object(&fields, "functionCall")
+            && empty_list::mend(&mut call, ARGUMENTS)
+        {
+            set(&mut fields, "functionCall", raw(&call));
+            *part = raw(&fields);
+            changed = true;
+        }
+    }
+    set(&mut content, "parts", raw(&parts));
+    changed.then(|| raw(&content))
+}
+
 impl Editor for GeminiEditor {
     fn path(&self, request: &Request) -> Cow<'static, str> {
         Cow::Owned(method_path(&request.model, request.stream))
     }
 
-    /// Thoughts of Anthropic's that were signed as Gemini's are: this server knows no such signature.
+    /// Thoughts of Anthropic's that were signed as Gemini's are: this server knows no such signature. Arguments that are empty lists
+    /// are objects.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
-        let contents = fields
-            .raw("contents")
-            .filter(|raw| raw.contains(sealed::MARK));
+        let is_odd = |raw: &str| {
+            raw.contains(sealed::MARK) || empty_list::may_stand_in(raw.as_bytes(), ARGUMENTS)
+        };
+        let contents = fields.raw("contents").filter(|raw| is_odd(raw));
         let Some(mut contents) = contents.and_then(|_| items(fields, "contents")) else {
             return false;
         };
         for content in &mut contents {
             if let Some(left) = without_thoughts(content) {
                 *content = left;
+            }
+            if let Some(mended) = with_objects(content) {
+                *content = mended;
             }
         }
         fields.to_mut().set("contents", raw(&contents));

@@ -266,7 +266,8 @@ impl Reader {
         let id: Option<String> = member(step, "id", at, "a text")?;
         let signature: Option<String> = member(step, "signature", at, "a text")?;
         let arguments_at = at.member("arguments");
-        let arguments = step.remove("arguments").filter(|raw| raw.get() != "null");
+        let arguments = step.remove("arguments");
+        let arguments = arguments.filter(|raw| !matches!(raw.get(), "null" | "[]"));
         let input = match arguments {
             None => CallInput::Object(raw_string("{}".to_owned())),
             Some(raw) if raw.get().starts_with('{') => CallInput::Object(raw),

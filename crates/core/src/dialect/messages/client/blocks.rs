@@ -333,7 +333,11 @@ impl Block {
     fn call(&mut self) -> Result<Call, Error> {
         let origin = self.origin.clone();
         let fields = &mut self.fields;
-        let input: Box<RawValue> = need(fields, "input", &origin, "an object")?;
+        let mut input: Box<RawValue> = need(fields, "input", &origin, "an object")?;
+        if input.get() == "[]" {
+            // PHP's object without members (WordPress/ai-provider-for-anthropic#23).
+            input = raw_string("{}".to_owned());
+        }
         if !input.get().starts_with('{') {
             let at = origin.member("input");
             return Err(invalid(format!("`{at}` must be an object"), &at));

@@ -1,6 +1,7 @@
 //! A Messages request from a client of Messages, edited.
 
-use super::{PATH, ids, input_schema};
+use super::{PATH, ids, input_schema, inputs};
+use crate::dialect::empty_list;
 use crate::dialect::server::editor::{Editor, append, items, keep_tools, set_stops};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request, Role, Seal, Tool, ToolChoice, ToolInput, raw};
@@ -20,7 +21,7 @@ impl Editor for MessagesEditor {
     }
 
     /// Thoughts of other servers, which we signed: this one refuses a signature that is not its own. Its own remarks, which were
-    /// told as thoughts, are texts again. Other servers' ids of calls are given others.
+    /// told as thoughts, are texts again. Other servers' ids of calls are given others, and inputs that are empty lists are objects.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
         let messages = |fields: &Fields, is_in: &dyn Fn(&str) -> bool| {
             let raw = fields.raw("messages").filter(|raw| is_in(raw));
@@ -41,6 +42,13 @@ impl Editor for MessagesEditor {
         let odd = messages(fields, &|raw| ids::has_odd(raw.as_bytes()));
         if let Some(renamed) = odd.and_then(|raw| ids::renamed(&raw)) {
             fields.to_mut().set("messages", renamed);
+            changed = true;
+        }
+        let listed = messages(fields, &|raw| {
+            empty_list::may_stand_in(raw.as_bytes(), "input")
+        });
+        if let Some(mended) = listed.and_then(|raw| inputs::as_objects(&raw)) {
+            fields.to_mut().set("messages", mended);
             changed = true;
         }
         changed

@@ -142,7 +142,8 @@ fn calls(fields: &mut Fields, turn: usize, origin: &Origin) -> Result<Vec<Call>,
     let read = |(index, wire): (usize, CallWire)| {
         let origin = list.item(index);
         let arguments = wire.function.arguments;
-        let arguments = arguments.filter(|arguments| arguments.get() != "null");
+        // PHP makes a list of an object without members.
+        let arguments = arguments.filter(|said| !matches!(said.get(), "null" | "[]"));
         let input = arguments.unwrap_or_else(|| crate::ir::raw_string("{}".to_owned()));
         if !input.get().starts_with('{') {
             let at = origin.member("function").member("arguments");

@@ -320,8 +320,9 @@ fn arguments(arguments: Option<&RawValue>, origin: Origin) -> CallInput {
     let text = arguments.map(|raw| {
         serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
     });
-    let text = text.filter(|text| !text.trim().is_empty());
-    let text = text.unwrap_or_else(|| "{}".to_owned());
+    // PHP makes a list of an object without members.
+    let is_said = |text: &String| !matches!(text.trim(), "" | "[]" | "null");
+    let text = text.filter(is_said).unwrap_or_else(|| "{}".to_owned());
     let object = serde_json::from_str::<Box<RawValue>>(&text).ok();
     match object.filter(|value| value.get().starts_with('{')) {
         Some(object) => CallInput::Object(object),

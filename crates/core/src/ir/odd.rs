@@ -1,0 +1,79 @@
+//! Members of Chat's messages that are no text and no list of parts, though what they mean is plain: found in a conversation that is not read.
+
+/// Whether a member begins here, at its name's quote, whose value is such: as `content` an object, a number, or a list of anything but
+/// parts; as `arguments` a list without items, which PHP makes of an object without members.
+pub(super) fn is_odd(text: &[u8]) -> bool {
+    let value = |name: &[u8]| Some(behind(text.strip_prefix(name)?)?.strip_prefix(b":"));
+    if let Some(Some(value)) = value(b"\"content\"") {
+        return is_odd_content(value).unwrap_or(false);
+    }
+    match value(b"\"arguments\"") {
+        Some(Some(value)) => is_empty_list(value),
+        _ => false,
+    }
+}
+
+/// None where the bytes end.
+fn is_odd_content(value: &[u8]) -> Option<bool> {
+    /// What parts begin with.
+    const NAMES: [&[u8]; 2] = [b"\"type\"", b"\"text\""];
+    let value = behind(value)?;
+    let Some(items) = value.strip_prefix(b"[") else {
+        return Some(!matches!(value.first()?, b'"' | b'n'));
+    };
+    let Some(part) = behind(items)?.strip_prefix(b"{") else {
+        return Some(true);
+    };
+    let member = behind(part)?;
+    Some(!NAMES.iter().any(|name| member.starts_with(name)))
+}
+
+/// A list without items, be it in a text.
+fn is_empty_list(value: &[u8]) -> bool {
+    let text = behind(value).unwrap_or_default();
+    let list = text.strip_prefix(b"\"").unwrap_or(text);
+    let items = behind(list).and_then(|list| list.strip_prefix(b"["));
+    items
+        .and_then(behind)
+        .is_some_and(|left| left.starts_with(b"]"))
+}
+
+/// What stands behind white space; `None` where nothing does.
+fn behind(text: &[u8]) -> Option<&[u8]> {
+    let at = text.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    text.get(at..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_odd;
+
+    #[test]
+    fn what_is_no_text_and_no_list_of_parts_is_odd() {
+        for odd in [
+            r#""content":[]"#,
+            r#""content" : [ ]"#,
+            r#""content":{"t":8}"#,
+            r#""content":8"#,
+            r#""content":["a"]"#,
+            r#""content": [{"t":8}]"#,
+            r#""arguments":"[]""#,
+            r#""arguments": []"#,
+        ] {
+            assert!(is_odd(odd.as_bytes()), "{odd}");
+        }
+        for usual in [
+            r#""content":"[]""#,
+            r#""content":null"#,
+            r#""content":[{"type":"text"}]"#,
+            r#""content": [ { "text": "a"}]"#,
+            r#""contents":[]"#,
+            r#""content","#,
+            r#""arguments":"{}""#,
+            r#""arguments":"[1]""#,
+            r#""arguments":"#,
+        ] {
+            assert!(!is_odd(usual.as_bytes()), "{usual}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What clients write otherwise than it is meant, where it can mean one thing alone.
+
+use crate::vendors::{asking, sent};
+use serde_json::{Value, json};
+
+const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
+const GEMINI: &str = "/v1beta/models/m:generateContent";
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+/// A conversation in which a tool was called with these arguments and returned this.
+fn called(arguments: &Value, content: &Value) -> Value {
+    let call = json!({"id": "call_1", "type": "function", "function": {"name": "f", "arguments": arguments}});
+    asking(
+        &json!({"messages": [user("hi"), {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": content}]}),
+    )
+}
+
+/// langchain-ai/langgraphjs#370.
+#[test]
+fn what_a_tool_returned_is_told_as_its_json() {
+    for (content, said) in [
+        (
+            json!([{"t": 8}, {"name": "x", "price": 1}]),
+            r#"[{"t":8},{"name":"x","price":1}]"#,
+        ),
+        (json!({"t": 8}), r#"{"t":8}"#),
+        (json!(8), "8"),
+    ] {
+        let body = called(&json!("{}"), &content);
+        for server in ["vllm@0.32.0", "openai", "mistral", "ollama"] {
+            let (there, losses) = sent(CHAT, &body, server);
+            assert_eq!(there["messages"][2]["content"], json!(said), "{server}");
+            assert_eq!(losses, Vec::<String>::new(), "{server}");
+        }
+        let (there, _) = sent(CHAT, &body, "anthropic");
+        let told = there["messages"][2]["content"][0]["content"].to_string();
+        assert!(told.contains(&said.replace('"', "\\\"")), "{told}");
+        let (there, _) = sent(CHAT, &body, "ollama-native");
+        assert_eq!(there["messages"][2]["content"], json!(said));
+    }
+    let both = json!([{"type": "text", "text": "ok"}, {"image": "x"}]);
+    let (there, _) = sent(CHAT, &called(&json!("{}"), &both), "anthropic");
+    let told = &there["messages"][2]["content"][0]["content"];
+    assert_eq!(told[1]["text"], r#"{"image":"x"}"#, "{there}");
+    let image = json!([{"type": "image", "data": "iVBO", "mimeType": "image/png"}]);
+    let (there, _) = sent(CHAT, &called(&json!("{}"), &image), "anthropic");
+    let told = &there["messages"][2]["content"][0]["content"][0]["source"];
+    assert_eq!(told["media_type"], "image/png", "{there}");
+}
+
+/// prism-php/prism#896.
+#[test]
+fn arguments_without_members_are_an_object() {
+    for arguments in [json!("[]"), json!([])] {
+        let body = called(&arguments, &json!("done"));
+        for server in ["vllm@0.32.0", "openrouter", "mistral"] {
+            let (there, losses) = sent(CHAT, &body, server);
+            let function = &there["messages"][1]["tool_calls"][0]["function"];
+            assert_eq!(function["arguments"], "{}", "{server}");
+            assert_eq!(losses, Vec::<String>::new(), "{server}");
+        }
+        let (there, losses) = sent(CHAT, &body, "anthropic");
+        assert_eq!(there["messages"][1]["content"][0]["input"], json!({}));
+        assert_eq!(losses, Vec::<String>::new());
+    }
+    let used = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": []});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "done"});
+    let body = asking(
+        &json!({"messages": [user("hi"), {"role": "assistant", "content": [used]},
+        {"role": "user", "content": [result]}]}),
+    );
+    let (there, _) = sent(MESSAGES, &body, "anthropic");
+    assert_eq!(there["messages"][1]["content"][0]["input"], json!({}));
+    let (there, _) = sent(MESSAGES, &body, "vllm@0.32.0");
+    let function = &there["messages"][1]["tool_calls"][0]["function"];
+    assert_eq!(function["arguments"], "{}");
+    let call = json!({"functionCall": {"name": "f", "args": []}});
+    let answer = json!({"functionResponse": {"name": "f", "response": {}}});
+    let body = json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}, {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [answer]}]});
+    let (there, _) = sent(GEMINI, &body, "gemini");
+    assert_eq!(
+        there["contents"][1]["parts"][0]["functionCall"]["args"],
+        json!({})
+    );
+    let (there, _) = sent(GEMINI, &body, "anthropic");
+    assert_eq!(there["messages"][1]["content"][0]["input"], json!({}));
+}
+
+/// gpt-oss on vLLM refuses such a list (0xPlaygrounds/rig#1362), as OpenAI does.
+#[test]
+fn a_content_without_parts_is_none() {
+    let mut body = called(&json!("{}"), &json!([]));
+    body["messages"][1]["content"] = json!([]);
+    for server in ["vllm@0.32.0", "openai", "llama-cpp", "sglang@0.5.23"] {
+        let (there, losses) = sent(CHAT, &body, server);
+        assert_eq!(there["messages"][1]["content"], Value::Null, "{server}");
+        assert_eq!(there["messages"][2]["content"], "", "{server}");
+        assert_eq!(losses, Vec::<String>::new(), "{server}");
+    }
+}
