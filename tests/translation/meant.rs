@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 const CHAT: &str = "/v1/chat/completions";
 const MESSAGES: &str = "/v1/messages";
 const GEMINI: &str = "/v1beta/models/m:generateContent";
+const RESPONSES: &str = "/v1/responses";
 
 fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
@@ -103,4 +104,39 @@ fn a_content_without_parts_is_none() {
         assert_eq!(there["messages"][2]["content"], "", "{server}");
         assert_eq!(losses, Vec::<String>::new(), "{server}");
     }
+}
+
+/// modelcontextprotocol/php-sdk#411.
+#[test]
+fn a_schema_says_what_its_program_meant() {
+    let schema = json!({"type": "OBJECT", "properties": [], "required": null});
+    let meant = json!({"type": "object", "properties": {}});
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": schema}});
+    for choice in ["auto", "required"] {
+        let body = asking(&json!({"tools": [tool], "tool_choice": choice}));
+        for server in ["openai", "vllm@0.32.0", "mistral"] {
+            let (there, losses) = sent(CHAT, &body, server);
+            let function = &there["tools"][0]["function"];
+            assert_eq!(function["parameters"], meant, "{server}");
+            assert!(
+                !losses.iter().any(|at| at.starts_with("/tools")),
+                "{losses:?}"
+            );
+        }
+    }
+    let tool = json!({"name": "f", "input_schema": {"type": "object", "properties": []}});
+    let (there, _) = sent(MESSAGES, &asking(&json!({"tools": [tool]})), "anthropic");
+    assert_eq!(there["tools"][0]["input_schema"], meant);
+    let tool = json!({"type": "function", "name": "f", "parameters": schema, "strict": false});
+    let body = json!({"model": "m", "input": "hi", "tools": [tool]});
+    let (there, _) = sent(RESPONSES, &body, "openai");
+    assert_eq!(there["tools"][0]["parameters"], meant, "{there}");
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "enum": null}}, "required": ["a"]});
+    let format = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
+    let (there, _) = sent(
+        CHAT,
+        &asking(&json!({"response_format": format})),
+        "vllm@0.32.0",
+    );
+    assert!(!there.to_string().contains("null"), "{there}");
 }

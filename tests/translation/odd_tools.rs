@@ -14,7 +14,7 @@ use std::sync::Arc;
 const PATH: &str = "/v1/chat/completions";
 
 /// As clients send those of MCP servers: `$defs` left out and their references not (`@continuedev/cli` 1.5.47), types of other
-/// languages, PHP's empty object.
+/// languages.
 fn odd() -> [Value; 7] {
     let of = |property: Value| json!({"type": "object", "properties": {"q": property}});
     [
@@ -22,8 +22,8 @@ fn odd() -> [Value; 7] {
         of(json!({"$ref": "https://example.com/s.json"})),
         of(json!({"type": "float"})),
         of(json!({"type": "string", "pattern": "["})),
-        of(json!({"type": "string", "enum": null})),
-        json!({"type": "object", "properties": []}),
+        of(json!({"type": "string", "enum": "x"})),
+        json!({"type": "object", "properties": [1]}),
         json!({"type": "object", "properties": {}, "required": true}),
     ]
 }

@@ -15,6 +15,7 @@ mod flow;
 mod fold;
 mod lesson;
 mod lone_thoughts;
+mod meant;
 mod outline;
 mod prepared;
 mod re_ask;
@@ -44,7 +45,7 @@ use crate::rewrap::Reading;
 pub use crate::rewrite::{Memo, NoMemo, Options};
 use crate::rewrite::{Sent, leave_out_hosted, rewrite};
 use crate::rules::{ContextRule, Markup, Rule};
-use crate::schema::{SchemaLimits, rooted, tuples};
+use crate::schema::SchemaLimits;
 use crate::verify::Checks;
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -163,12 +164,7 @@ pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Dema
 /// The same of a body that is known to be strict JSON.
 fn read_strict(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
     let (client, mut request) = read_as(client, path, body)?;
-    let mut restated = false;
-    for schema in request.schemas_mut() {
-        restated |= rooted::mend(schema);
-        restated |= tuples::mend(schema);
-    }
-    request.restated = restated;
+    meant::mend(&mut request);
     passage::check(&request)?;
     let contract = Contract::of(&request);
     Ok(Demand {
@@ -247,7 +243,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
     let (mut body, mut draft, mut asked) = (None, None, None);
     let mut told_beside = None;
     match std::mem::replace(&mut rewritten.sent, Sent::Untouched) {
-        Sent::Untouched if told.is_some() || unhosted.is_some() => {
+        Sent::Untouched if told.is_some() || unhosted.is_some() || demand.request.restated => {
             body = Some(Bytes::from(demand.request.fields.to_json()));
         }
         Sent::Untouched => {}

@@ -13,6 +13,7 @@ pub mod profile;
 pub mod reply;
 pub mod validator;
 
+pub(crate) mod blanks;
 mod definite;
 mod graph;
 mod identity;

@@ -46,7 +46,7 @@ impl Opened {
         let pointer = tool.input_origin.pointer();
         let path: Vec<&str> = pointer.split('/').skip(1).collect();
         let body = serde_json::from_slice::<&RawValue>(self.body()).ok()?;
-        let body = with(body, &path, &outline)?;
+        let body = with(body, &path, &|_| Some(raw(&outline)))?;
         let opened = self.of_body(body.get().as_bytes().to_vec()).ok()?;
         let reason = format!(
             "the model is told its properties with their types alone, and calls are held to those: {error}"
@@ -61,9 +61,13 @@ impl Opened {
 }
 
 /// The value with another one at a path; none where the path leads nowhere.
-fn with(value: &RawValue, path: &[&str], new: &Value) -> Option<Box<RawValue>> {
+pub(super) fn with(
+    value: &RawValue,
+    path: &[&str],
+    new: &dyn Fn(&RawValue) -> Option<Box<RawValue>>,
+) -> Option<Box<RawValue>> {
     let Some((first, rest)) = path.split_first() else {
-        return Some(raw(new));
+        return new(value);
     };
     if value.get().starts_with('[') {
         let mut items: Vec<Box<RawValue>> = serde_json::from_str(value.get()).ok()?;

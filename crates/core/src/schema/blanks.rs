@@ -1,0 +1,157 @@
+//! What programs write for nothing in schemas, and types in capitals: PHP's `[]` for an object without members (`"properties": []`:
+//! modelcontextprotocol/php-sdk#411, WordPress/ai-provider-for-openai#24), `null` for a keyword that is not said, `STRING` as Gemini's
+//! API has it. None of it is a schema's, and each has one meaning.
+
+use super::position::{Holds, any_object, holds, rewrite};
+use serde_json::{Map, Value, json};
+
+/// What holds no schema, and is never `null`. What is `type`, `const` or `default` may be meant so.
+const ASSERTING: [&str; 18] = [
+    "enum",
+    "required",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "title",
+    "description",
+];
+
+const TYPES: [&str; 7] = [
+    "string", "number", "integer", "boolean", "object", "array", "null",
+];
+
+/// Reads them as what they mean, in every schema within this one. Whether there is any.
+pub(crate) fn mend(schema: &mut Value) -> bool {
+    let is_such = |map: &Map<String, Value>| {
+        map.iter()
+            .any(|(name, value)| meant(name, value) != Meant::Same)
+    };
+    if !any_object(schema, &is_such) {
+        return false;
+    }
+    let mut is_mended = false;
+    rewrite(schema, &mut |map| {
+        for name in map.keys().cloned().collect::<Vec<_>>() {
+            let said = map
+                .get(&name)
+                .map_or(Meant::Same, |value| meant(&name, value));
+            is_mended |= said != Meant::Same;
+            match said {
+                Meant::Same => {}
+                Meant::Nothing => drop(map.shift_remove(&name)),
+                Meant::Other(value) => drop(map.insert(name, value)),
+            }
+        }
+    });
+    is_mended
+}
+
+/// What a keyword's value means.
+#[derive(PartialEq)]
+enum Meant {
+    Same,
+    Nothing,
+    Other(Value),
+}
+
+fn meant(keyword: &str, value: &Value) -> Meant {
+    let held = holds(keyword).map(|(held, _)| held);
+    match (value, held) {
+        (Value::Null, held) if held.is_some() || ASSERTING.contains(&keyword) => Meant::Nothing,
+        (Value::Array(items), Some(Holds::Named | Holds::One | Holds::OneOrMany))
+            if items.is_empty() =>
+        {
+            Meant::Other(json!({}))
+        }
+        (Value::Object(named), Some(Holds::Named)) if keyword != "dependencies" => {
+            let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+            if !named.values().any(is_empty) {
+                return Meant::Same;
+            }
+            let mended = named.iter().map(|(name, value)| match is_empty(value) {
+                true => (name.clone(), json!({})),
+                false => (name.clone(), value.clone()),
+            });
+            Meant::Other(Value::Object(mended.collect()))
+        }
+        _ if keyword == "type" => in_small_letters(value).map_or(Meant::Same, Meant::Other),
+        _ => Meant::Same,
+    }
+}
+
+/// A type, or a list of some, that is one in small letters alone.
+fn in_small_letters(value: &Value) -> Option<Value> {
+    match value {
+        Value::String(word) => {
+            let is_other = |kind: &&&str| word.eq_ignore_ascii_case(kind) && word != **kind;
+            TYPES.iter().find(is_other).map(|kind| json!(kind))
+        }
+        Value::Array(words) => {
+            let small = |word: &Value| in_small_letters(word);
+            let is_any = words
+                .iter()
+                .any(|word| word.is_string() && small(word).is_some());
+            let all = || {
+                words
+                    .iter()
+                    .map(|word| small(word).unwrap_or_else(|| word.clone()))
+            };
+            is_any.then(|| all().collect())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mend;
+    use serde_json::{Value, json};
+
+    fn mended(mut schema: Value) -> Value {
+        mend(&mut schema);
+        schema
+    }
+
+    #[test]
+    fn what_is_written_for_nothing_says_nothing() {
+        for (schema, meant) in [
+            (
+                json!({"type": "object", "properties": [], "required": null}),
+                json!({"type": "object", "properties": {}}),
+            ),
+            (
+                json!({"type": "OBJECT", "properties": {"a": {"type": ["STRING", "null"], "enum": null, "items": null}, "b": []}}),
+                json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}, "b": {}}}),
+            ),
+            (
+                json!({"items": [], "$defs": null, "anyOf": [{"properties": null}]}),
+                json!({"items": {}, "anyOf": [{}]}),
+            ),
+        ] {
+            assert_eq!(mended(schema.clone()), meant, "{schema}");
+        }
+    }
+
+    #[test]
+    fn what_is_data_or_a_name_stays() {
+        for schema in [
+            json!({"const": null, "default": {"required": null, "type": "STRING", "properties": []}, "enum": [null, "STRING"]}),
+            json!({"type": "object", "properties": {"type": {"const": "STRING"}, "required": {}, "items": {}}}),
+            json!({"type": "Text"}),
+            json!({"required": [], "allOf": [], "dependencies": {"a": []}}),
+        ] {
+            assert!(!mend(&mut schema.clone()), "{schema}");
+        }
+    }
+}
