@@ -140,3 +140,23 @@ fn a_schema_says_what_its_program_meant() {
     );
     assert!(!there.to_string().contains("null"), "{there}");
 }
+
+/// guidance 0.3.1 before vLLM.
+#[test]
+fn a_grammar_that_is_one_schema_is_that_schema() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+        "additionalProperties": false, "x-guidance": {"whitespace_flexible": false}});
+    let grammar = format!("%llguidance {{}}\n\nstart: j\n\nj[capture]: %json {schema}");
+    for more in [
+        json!({"guided_grammar": grammar}),
+        json!({"structured_outputs": {"grammar": grammar}}),
+    ] {
+        let (there, losses) = sent(CHAT, &asking(&more), "vllm@0.32.0");
+        let told = &there["structured_outputs"]["json"];
+        assert_eq!(told["required"], json!(["a"]), "{there}");
+        assert!(!there.to_string().contains("%json"), "{there}");
+        assert_eq!(losses, Vec::<String>::new());
+        let (there, _) = sent(CHAT, &asking(&more), "openai");
+        assert_eq!(there["response_format"]["type"], "json_schema", "{there}");
+    }
+}

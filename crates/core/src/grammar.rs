@@ -176,6 +176,12 @@ impl Decodable {
     }
 }
 
+/// The JSON Schema that a grammar in Lark is, where it is one and nothing else.
+#[must_use]
+pub fn schema_of(lark: &str) -> Option<serde_json::Value> {
+    lark::schema_of(lark)
+}
+
 impl Grammar {
     /// Compiles a constraint on text. Needs a big stack: the libraries recurse.
     ///

@@ -9,6 +9,7 @@
 mod automaton;
 mod common;
 mod lexing;
+mod only_json;
 mod read;
 mod scan;
 mod to_gbnf;
@@ -23,6 +24,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 
+pub(super) use only_json::schema_of;
 use scan::Token;
 pub(super) use to_gbnf::to_gbnf;
 use write::{Binding, Writer};

@@ -8,6 +8,7 @@
 use super::{both, field};
 use crate::dialect::{elsewhere, regexes};
 use crate::error::{Error, Kind};
+use crate::grammar;
 use crate::ir::{ClientConstraint, Constraint, Fields, Loss, Notation, Origin};
 use serde_json::{Map, Value};
 
@@ -188,9 +189,9 @@ fn json_schema(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, 
     };
     let mut stated = stated(spelling, schema_of(path, schema)?);
     stated.name = name.map(str::to_owned);
-    stated.strict = wrapper.get("strict").and_then(Value::as_bool);
     let description = wrapper.get("description").and_then(Value::as_str);
     stated.description = description.map(str::to_owned);
+    stated.strict = wrapper.get("strict").and_then(Value::as_bool);
     Ok(Some(stated))
 }
 
@@ -238,7 +239,17 @@ fn guided(
         "regex" => return regex(path, Some(value), path).map(Some),
         "choice" => Constraint::Choice(choices_of(path, value)?),
         "ebnf" => gbnf(text_of(path, Some(value))?),
-        "grammar" => guess(text_of(path, Some(value))?),
+        "grammar" => {
+            let text = text_of(path, Some(value))?;
+            // guidance has no other words for a schema.
+            if let Some(schema) = grammar::schema_of(&text) {
+                return Ok(Some(ClientConstraint {
+                    is_reworded: true,
+                    ..stated(path, Constraint::JsonSchema(schema))
+                }));
+            }
+            guess(text)
+        }
         _ => Constraint::StructuralTag(tag_of(path, value)?),
     };
     // SGLang to 0.3 took a string there, llama.cpp takes only an object.
@@ -310,6 +321,7 @@ fn stated(spelling: &str, constraint: Constraint) -> ClientConstraint {
         also: Vec::new(),
         is_reworded: false,
         name: None,
+        description: None,
         strict: None,
     }
 }
@@ -321,7 +333,6 @@ fn schema_of(path: &str, value: &Value) -> Result<Constraint, Error> {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(schema @ (Value::Object(_) | Value::Bool(_))) => Ok(Constraint::JsonSchema(schema)),
             // SGLang's name for any JSON.
-        description: None,
             _ if text == "$$ANY$$" => Ok(Constraint::JsonSchema(Value::Bool(true))),
             _ => Err(Error::new(
                 Kind::InvalidSchema,
