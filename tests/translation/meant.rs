@@ -1,6 +1,8 @@
 //! What clients write otherwise than it is meant, where it can mean one thing alone.
 
+use crate::replay::rule;
 use crate::vendors::{asking, sent};
+use isogloss_core::{exchange, passage};
 use serde_json::{Value, json};
 
 const CHAT: &str = "/v1/chat/completions";
@@ -158,5 +160,40 @@ fn a_grammar_that_is_one_schema_is_that_schema() {
         assert_eq!(losses, Vec::<String>::new());
         let (there, _) = sent(CHAT, &asking(&more), "openai");
         assert_eq!(there["response_format"]["type"], "json_schema", "{there}");
+    }
+}
+
+#[test]
+fn a_document_elsewhere_is_told_by_its_url_where_there_is_a_word_for_it() {
+    const URL: &str = "https://x.example/a.pdf";
+    let input = json!([{"role": "user", "content": [{"type": "input_file", "file_url": URL}]}]);
+    let part = json!({"type": "document_url", "document_url": URL});
+    let block = json!({"type": "document", "source": {"type": "url", "url": URL}});
+    let said = |part: &Value| asking(&json!({"messages": [{"role": "user", "content": [part]}]}));
+    let file = json!({"fileData": {"fileUri": URL, "mimeType": "application/pdf"}});
+    for (path, body) in [
+        (RESPONSES, json!({"model": "m", "input": input})),
+        (CHAT, said(&part)),
+        (MESSAGES, said(&block)),
+        (
+            GEMINI,
+            json!({"contents": [{"role": "user", "parts": [file]}]}),
+        ),
+    ] {
+        let (there, _) = sent(path, &body, "anthropic");
+        assert_eq!(there["messages"][0]["content"][0], block, "{path}");
+        let (there, _) = sent(path, &body, "gemini");
+        let told = &there["contents"][0]["parts"][0]["fileData"];
+        assert_eq!(told["fileUri"], URL, "{path}");
+        let (there, _) = sent(path, &body, "openai-responses");
+        let told = &there["input"][0]["content"][0];
+        assert_eq!(told["file_url"], URL, "{path}: {there}");
+        // Nobody is told less than is said.
+        if path != CHAT {
+            let client = passage::client(path).unwrap();
+            let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
+            let error = exchange::plan(demand, &rule("vllm@0.32.0")).unwrap_err();
+            assert!(error.message.contains("by its URL"), "{path}: {error}");
+        }
     }
 }

@@ -21,7 +21,9 @@ pub(super) fn least_tokens(demand: &Demand, rule: &Rule) -> Option<u64> {
         .flat_map(|turn| &turn.parts)
         .filter_map(|part| match part {
             Part::Text { text, .. } => Some(text.as_str()),
-            Part::Data { .. } | Part::Link { .. } | Part::Opaque { .. } => None,
+            Part::Data { .. } | Part::Link { .. } | Part::Document { .. } | Part::Opaque { .. } => {
+                None
+            }
         });
     let is_word = |word: &&str| word.bytes().any(|byte| byte.is_ascii_alphabetic());
     let words = texts.map(|text| text.split_ascii_whitespace().filter(is_word).count());

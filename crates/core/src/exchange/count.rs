@@ -136,7 +136,9 @@ pub fn estimate(turns: &[Turn], tools: &[Tool]) -> u64 {
 fn part(part: &Part) -> u64 {
     match part {
         Part::Text { text, .. } => letters(text),
-        Part::Data { .. } | Part::Link { .. } | Part::Opaque { .. } => MEDIUM,
+        Part::Data { .. } | Part::Link { .. } | Part::Document { .. } | Part::Opaque { .. } => {
+            MEDIUM
+        }
     }
 }
 

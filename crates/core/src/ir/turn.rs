@@ -148,6 +148,13 @@ pub enum Part {
         /// As above.
         cache: Option<Box<RawValue>>,
     },
+    /// A document elsewhere.
+    Document {
+        /// Its URL.
+        url: String,
+        /// As above.
+        cache: Option<Box<RawValue>>,
+    },
     /// What only the client's own dialect has.
     Opaque {
         /// Where it stands.
@@ -231,8 +238,10 @@ impl Part {
     /// The same with Anthropic's mark.
     #[must_use]
     pub fn cached(mut self, mark: Option<Box<RawValue>>) -> Self {
-        if let Self::Text { cache, .. } | Self::Data { cache, .. } | Self::Link { cache, .. } =
-            &mut self
+        if let Self::Text { cache, .. }
+        | Self::Data { cache, .. }
+        | Self::Link { cache, .. }
+        | Self::Document { cache, .. } = &mut self
         {
             *cache = mark;
         }
@@ -310,7 +319,9 @@ impl Turn {
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
             Part::Text { text, .. } => Some(text.as_str()),
-            Part::Data { .. } | Part::Link { .. } | Part::Opaque { .. } => None,
+            Part::Data { .. } | Part::Link { .. } | Part::Document { .. } | Part::Opaque { .. } => {
+                None
+            }
         });
         texts.collect::<Vec<_>>().join("\n")
     }

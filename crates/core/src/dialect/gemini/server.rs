@@ -251,7 +251,9 @@ fn parts(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
                 out.extend(name.as_ref().map(|name| json!({"text": name})));
                 json!({"inlineData": {"mimeType": media_type, "data": data}})
             }
-            Part::Link { url, .. } => json!({"fileData": {"fileUri": url}}),
+            Part::Link { url, .. } | Part::Document { url, .. } => {
+                json!({"fileData": {"fileUri": url}})
+            }
             Part::Opaque { .. } => return Err(Ask::refuse_part(turn, part, ask.title)),
         };
         out.push(written);

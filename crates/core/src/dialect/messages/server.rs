@@ -238,6 +238,10 @@ fn blocks(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
                 let source = json!({"type": "url", "url": url});
                 (json!({"type": "image", "source": source}), cache)
             }
+            Part::Document { url, cache } => {
+                let source = json!({"type": "url", "url": url});
+                (json!({"type": "document", "source": source}), cache)
+            }
             Part::Data {
                 media_type,
                 data,

@@ -323,6 +323,9 @@ impl<'t> Ask<'t> {
             Part::Link { .. } => format!(
                 "`{at}` names an image by its URL, and {title} takes none: send its bytes as a data URL"
             ),
+            Part::Document { .. } => format!(
+                "`{at}` names a document by its URL, and {title} takes none: send its bytes as a data URL"
+            ),
             Part::Data { media_type, .. } => {
                 let kind: String = media_type.chars().take(64).collect();
                 format!("`{at}` has a file of the type `{kind}`, which {title} does not take")

@@ -217,6 +217,13 @@ struct Image {
 }
 
 #[derive(Deserialize)]
+#[serde(untagged)]
+enum Document {
+    Url(String),
+    Object { url: String },
+}
+
+#[derive(Deserialize)]
 struct Audio {
     data: String,
     format: String,
@@ -228,6 +235,9 @@ struct File {
     filename: Option<String>,
 }
 
+/// The members that say what a part is.
+const SAID: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"];
+
 /// One part. An image's `detail` is put back for the caller.
 fn part(fields: &mut Fields, origin: Origin) -> Result<Part, Error> {
     let kind: Option<String> = member(fields, "type", &origin)?;
@@ -238,9 +248,6 @@ fn part(fields: &mut Fields, origin: Origin) -> Result<Part, Error> {
     let read = match kind.as_str() {
         "text" | "input_text" | "output_text" | "refusal" => {
             let name = if kind == "refusal" { "refusal" } else { "text" };
-/// The members that say what a part is.
-const SAID: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"];
-
             let text = member(fields, name, &origin)?.unwrap_or_default();
             Some(Part::Text { text, cache })
         }
@@ -257,6 +264,16 @@ const SAID: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"];
                     Part::Link { url, cache }
                 })
             }
+        },
+        // Mistral's (`DocumentURLChunk` of its SDK); its API takes an object with the URL, too, as of images.
+        "document_url" => match member::<Document>(fields, "document_url", &origin)? {
+            Some(Document::Url(url) | Document::Object { url }) if url.starts_with("data:") => {
+                Some(data_url(&url, cache, &origin)?)
+            }
+            Some(Document::Url(url) | Document::Object { url }) => {
+                Some(Part::Document { url, cache })
+            }
+            None => None,
         },
         "input_audio" => {
             let audio = member::<Audio>(fields, "input_audio", &origin)?;

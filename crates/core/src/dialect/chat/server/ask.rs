@@ -188,7 +188,9 @@ fn part(ask: &Ask<'_>, turn: &Turn, part: &Part) -> Result<Value, Error> {
             file(media_type, data, name.as_deref().map(String::as_str)),
             cache,
         ),
-        Part::Opaque { .. } => return Err(Ask::refuse_part(turn, part, ask.title)),
+        Part::Document { .. } | Part::Opaque { .. } => {
+            return Err(Ask::refuse_part(turn, part, ask.title));
+        }
     };
     if let Some(cache) = cache {
         written["cache_control"] = json!(cache);

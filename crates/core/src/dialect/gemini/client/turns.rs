@@ -464,11 +464,15 @@ fn file_part(mut file: Object) -> Result<Part, Error> {
         )
         .at(at.0));
     };
+    let is_pdf = kind.as_deref() == Some("application/pdf");
     let is_image = kind.is_none_or(|kind| kind.starts_with("image/"));
     let is_web = url.starts_with("https://") || url.starts_with("http://");
     let is_google = url.contains("://generativelanguage.googleapis.com/");
     if is_image && is_web && !is_google {
         return Ok(Part::Link { url, cache: None });
+    }
+    if is_pdf && is_web && !is_google {
+        return Ok(Part::Document { url, cache: None });
     }
     Ok(Part::Opaque { origin: file.at() })
 }

@@ -308,6 +308,10 @@ impl Block {
                 let said = Blocks::of(list(&source, "content", &at)?, "")?;
                 parts.extend(said.parts);
             }
+            "url" => parts.push(Part::Document {
+                url: need(&mut source, "url", &origin, "a URL")?,
+                cache: None,
+            }),
             _ => parts.push(self.opaque()),
         }
         Ok(parts)

@@ -448,8 +448,8 @@ fn a_request_that_is_wrong_is_refused_at_the_field() {
             "input[0].content[0].image_url",
         ),
         (
-            part(json!({"type": "input_file", "file_url": "https://x"})),
-            "input[0].content[0].file_url",
+            part(json!({"type": "input_file", "file_id": "file_1"})),
+            "input[0].content[0].file_id",
         ),
     ];
     for (extra, at) in cases {

@@ -101,6 +101,7 @@ fn part(ask: &Ask<'_>, turn: &Turn, part: &Part) -> Result<Value, Error> {
     Ok(match part {
         Part::Text { text, .. } => json!({"type": "input_text", "text": text}),
         Part::Link { url, .. } => json!({"type": "input_image", "image_url": url}),
+        Part::Document { url, .. } => json!({"type": "input_file", "file_url": url}),
         Part::Data {
             media_type,
             data,

@@ -62,7 +62,10 @@ fn part(item: &Item<'_>, resolutions: &mut Vec<Origin>) -> Result<Part, Error> {
                 let file = data_url(&url, &item.origin.member("file_data"))?;
                 Ok(file.named(item.get("filename", "a string")?))
             }
-            None => Err(missing(item, "file_data")),
+            None => match item.get::<String>("file_url", "a URL")? {
+                Some(url) => Ok(Part::Document { url, cache: None }),
+                None => Err(missing(item, "file_data")),
+            },
         },
         Some("input_audio") => {
             let expected = "an object with `data` and `format`";
