@@ -37,7 +37,7 @@ pub use delta::{CallKind, Delta, FinishReason};
 pub use draft::Draft;
 pub use event::{Event, HostedCall, NoCall, Of, Sealed, Start, Usage};
 pub use fields::{Fields, raw, raw_string};
-pub use history::{Asides, History, Refusal, Refusals, Sealing};
+pub use history::{Asides, History, Prefill, Refusal, Refusals, Sealing};
 pub use ids::Ids;
 pub use loss::{EnforcedBy, Loss};
 pub use origin::Origin;

@@ -130,9 +130,8 @@ pub(super) fn go_on(draft: &mut Draft, demand: &Demand, title: &str) -> Option<L
 
 /// The words that the server goes on with, where its reply begins with them.
 pub(super) fn repeated(draft: &Draft) -> Option<Arc<str>> {
-    let history = &draft.history;
-    let goes_on = history.repeats_prefill && history.prefill.is_some();
-    let last = prefill(&draft.turns).filter(|_| goes_on)?;
+    let repeats = draft.history.prefill.as_ref()?.repeats;
+    let last = prefill(&draft.turns).filter(|_| repeats)?;
     Some(last.text().into())
 }
 

@@ -19,13 +19,19 @@ pub struct History {
     pub sealed: Sealing,
     /// What stands in place of a call's signature that another server did not give; `None` where nothing does.
     pub unsigned: Option<Box<str>>,
-    /// The fields by which it is told to go on with the model's last words rather than to answer anew: none where it does so by
-    /// itself, `None` where it cannot be told.
-    pub prefill: Option<Arc<Map<String, Value>>>,
-    /// Whether its replies begin with those words then.
-    pub repeats_prefill: bool,
+    /// How it is told to go on with the model's last words rather than to answer anew; `None` where it cannot be told.
+    pub prefill: Option<Arc<Prefill>>,
     /// What is told in another form, whichever wire the client speaks.
     pub refuses: Refusals,
+}
+
+/// How a server is told to go on with the model's own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prefill {
+    /// The fields that say it: none where it does so by itself.
+    pub send: Map<String, Value>,
+    /// Whether its replies begin with those words.
+    pub repeats: bool,
 }
 
 /// What a server takes back of what servers signed.
@@ -50,7 +56,7 @@ pub enum Asides {
 
 /// What a server refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Refusals([u8; 5]);
+pub struct Refusals([u8; 6]);
 
 impl Refusals {
     /// Whether this is among them.
@@ -76,6 +82,9 @@ impl Refusals {
         all.filter(move |what| self.has(*what))
     }
 }
+
+// Each has a bit.
+const _: () = assert!(Refusal::WORDS.len() <= 8 * size_of::<Refusals>());
 
 /// Something of a conversation that a server answers with an error, or leaves out in silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,7 +261,6 @@ impl Default for History {
             sealed: Sealing::Nothing,
             unsigned: None,
             prefill: None,
-            repeats_prefill: false,
             refuses: Refusals::default(),
         }
     }

@@ -2,11 +2,10 @@
 
 use super::check;
 use super::compile::plain;
-use super::dialect::Prefill;
 use super::{ContextRule, ContextSize, Template};
 use crate::datafile::{File, Keys};
 use crate::dialect::server::Ends;
-use crate::ir::{Asides, History, Refusal, Sealing};
+use crate::ir::{Asides, History, Prefill, Refusal, Sealing};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -75,13 +74,16 @@ pub(super) fn conversation(
 }
 
 /// How the server is told to go on with the model's own words.
-pub(super) fn prefill(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Prefill)> {
+pub(super) fn prefill(
+    file: &mut File<'_>,
+    keys: &mut Keys<'_, '_>,
+) -> Option<(String, Arc<Prefill>)> {
     let remedy = "the fields that say it; an empty table where the server does it by itself";
     let prefill = Prefill {
-        send: Arc::new(sent(file, keys, remedy)?),
+        send: sent(file, keys, remedy)?,
         repeats: keys.boolean(file, "repeats"),
     };
-    Some((String::new(), prefill))
+    Some((String::new(), Arc::new(prefill)))
 }
 
 /// How a stream is asked to begin with the prompt's tokens.

@@ -9,9 +9,8 @@ use super::{
 };
 use crate::datafile::Span;
 use crate::dialect::server::{Counting, Ends, Render, Server};
-use crate::ir::{History, Refusal};
+use crate::ir::{History, Prefill, Refusal};
 use crate::schema::Profile;
-use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -72,7 +71,7 @@ pub(super) struct Dialect {
     pub(super) counts_first: Vec<Ranged<Template>>,
     pub(super) history: History,
     pub(super) conversation: Vec<Ranged<Vec<Refusal>>>,
-    pub(super) prefill: Vec<Ranged<Prefill>>,
+    pub(super) prefill: Vec<Ranged<Arc<Prefill>>>,
     pub(super) templates: bool,
     pub(super) too_long: Arc<[String]>,
     pub(super) refused: Arc<[String]>,
@@ -90,15 +89,6 @@ pub(super) struct Dialect {
     pub(super) beside: Vec<String>,
     pub(super) responses: bool,
     pub(super) bugs: Vec<Bug>,
-}
-
-/// How a server is told to go on with the model's own words.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Prefill {
-    /// The fields that say it.
-    pub(super) send: Arc<Map<String, Value>>,
-    /// Its replies begin with them.
-    pub(super) repeats: bool,
 }
 
 impl Dialect {
@@ -183,10 +173,7 @@ impl Dialect {
             // gpt-oss' names a result after the last call, Mistral's raise where the user speaks between.
             history.refuse(Refusal::Unordered);
         }
-        if let Some(prefill) = first(&self.prefill, version) {
-            history.prefill = Some(Arc::clone(&prefill.send));
-            history.repeats_prefill = prefill.repeats;
-        }
+        history.prefill = first(&self.prefill, version).cloned();
         history
     }
 

@@ -16,7 +16,7 @@ pub(super) fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     body.set("model", raw(&ask.model()?));
     body.set("messages", raw(&messages(ask)?));
     let prefill = ask.history().prefill.as_deref();
-    for (name, value) in prefill.into_iter().flatten() {
+    for (name, value) in prefill.into_iter().flat_map(|prefill| &prefill.send) {
         body.set(name, raw(value));
     }
     let (tools, choice) = ask.typed_tools();
