@@ -384,7 +384,8 @@ async fn one_json_body_for_a_stream_is_verified_and_limited_like_any_other() {
     assert_eq!(upstream.left(), 1);
     for (body, code) in [
         (r#"{"error":{"message":"boom"}}"#, "upstream_error"),
-        (r#"{"detail":"boom"}"#, "upstream_bad_reply"),
+        (r#"{"detail":"boom"}"#, "upstream_error"),
+        (r#"{"later":"boom"}"#, "upstream_bad_reply"),
         ("{\"choices\":", "upstream_bad_reply"),
         (&*completion(&"x".repeat(2000)), "upstream_too_large"),
     ] {
