@@ -190,6 +190,18 @@ fn a_reason_to_end_on_each_chunk_ends_nothing_but_the_last() {
         told.contains("end_turn") && told.contains(r#""output_tokens":2"#),
         "{told}"
     );
+    // Blanks between are some of the answer, where more comes; behind it they are none.
+    let text =
+        json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]});
+    let format = json!({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": text}}});
+    let blank = [
+        part(&json!({"content": "{\"q\":\"a"}), &json!("stop")),
+        part(&json!({"content": " "}), &json!(null)),
+        part(&json!({"content": "b\"}"}), &json!("stop")),
+        part(&json!({"content": "\n"}), &json!(null)),
+    ];
+    let (_, text, _) = folded(&streamed(CHAT, &format, "openai", &blank));
+    assert_eq!(text, "{\"q\":\"a b\"}");
     // Not one that was told before: what comes then is no more of the answer.
     let late = [
         part(&json!({"content": "{\"age\": 1"}), &json!(null)),
@@ -223,6 +235,38 @@ fn arguments_that_are_said_again_are_said_once() {
             assert_eq!(folded(&told).0, [format!("f{whole}")], "{server}: {told}");
         }
     }
+}
+
+#[test]
+fn calls_with_one_index_are_several_whoever_of_them_has_an_id() {
+    for arguments in ["{}", "{\"city\":\"Bergen\"}"] {
+        let chunks = [
+            part(
+                &call(Some("a"), &json!(0), "{\"city\":\"Oslo\"}"),
+                &json!(null),
+            ),
+            part(&call(None, &json!(0), arguments), &json!(null)),
+            part(&json!({}), &json!("tool_calls")),
+        ];
+        let told = streamed(CHAT, &tools(), "vllm@0.32.0", &chunks);
+        let expected = ["f{\"city\":\"Oslo\"}".to_owned(), format!("f{arguments}")];
+        assert_eq!(folded(&told).0, expected, "{told}");
+    }
+}
+
+/// A stream that ends with the whole reply in its last chunk.
+#[test]
+fn a_message_behind_its_deltas_is_not_said_again() {
+    let message = json!({"index": 0, "message": {"role": "assistant", "content": "{\"age\": 1}"}, "finish_reason": "stop"});
+    let chunks = [
+        part(&json!({"content": "{\"age\""}), &json!(null)),
+        part(&json!({"content": ": 1}"}), &json!(null)),
+        chunk(&message),
+    ];
+    let told = streamed(CHAT, &schema(), "plain", &chunks);
+    assert_eq!(folded(&told).1, "{\"age\": 1}", "{told}");
+    let empty = json!({"index": 0, "error": {}, "finish_reason": "stop", "message": {"role": "assistant", "content": "{\"age\": 1}"}});
+    assert!(replied(CHAT, &schema(), "plain", &empty).contains("age"));
 }
 
 #[test]

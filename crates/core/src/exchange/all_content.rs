@@ -153,6 +153,7 @@ mod tests {
             open: "<|open|>".to_owned(),
             close: "<|close|>".to_owned(),
             after: vec!["<|answer|>".to_owned()],
+            is_several: false,
             begin: Begin::Before,
         };
         let plan = Plan {

@@ -260,7 +260,9 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
         return asked != Strategy::Instruct && is_compiled(demand, rule, fact == CALLS_OVER_BOUNDS);
     }
     if let Some(field) = unknown_field(fact) {
-        return demand.request.settings().has(field);
+        // What goes to a server's own route of completions is not looked through.
+        let is_bare = demand.request.wire == Some(Wire::Completions);
+        return !is_bare && demand.request.settings().has(field);
     }
     if fact == TOOLS_ON_RESPONSES {
         return !demand.request.tools.is_empty();

@@ -123,7 +123,7 @@ pub fn launch_facts(rule: &Rule, body: &[u8]) -> Vec<Told> {
 /// The same, of an error that came inside a reply: servers begin some replies before they have looked at the request.
 #[must_use]
 pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<Told> {
-    let told = (rule.launch.iter()).filter(|launch| message.contains(&launch.contains));
+    let told = (rule.launch.iter()).filter(|launch| is_told(launch, message));
     let fact = |launch: &LaunchRule| {
         Some(Told {
             fact: launch.fact.clone()?,
@@ -133,6 +133,19 @@ pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<Told> {
         })
     };
     told.filter_map(fact).collect()
+}
+
+fn is_told(launch: &LaunchRule, message: &str) -> bool {
+    let in_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut places = message.match_indices(launch.contains.as_str());
+    places.any(|(at, found)| {
+        let (before, behind) = (&message[..at], &message[at + found.len()..]);
+        let before = before.strip_suffix("body.").unwrap_or(before);
+        let begins =
+            !found.starts_with(in_name) || !before.ends_with(|it| in_name(it) || it == '.');
+        let ends = !found.ends_with(in_name) || !behind.starts_with(in_name);
+        !launch.is_field || begins && ends
+    })
 }
 
 /// An error that the upstream reports inside a reply, from its raw JSON; `too_long` has pieces of what is said of prompts that are.

@@ -237,7 +237,7 @@ impl Refusal {
             Self::Files | Self::TextFiles => &[b"\"file\""],
             Self::ReasoningContent => &[b"\"reasoning_content\""],
             Self::Unordered => &[b"\"tool\""],
-            Self::OddContent => &[b"\"content\"", b"\"arguments\""],
+            Self::OddContent => &[b"\"content\"", b"\"arguments\"", b"\"mimeType\""],
             _ => &[],
         }
     }
@@ -319,8 +319,10 @@ impl History {
             let rest = conversation.get(at..).unwrap_or_default();
             // What signs begin with: nearly all else is done with here.
             match (rest.get(1), rest.get(2)) {
-                // "arguments", "content"
-                (Some(b'a'), Some(b'r')) | (Some(b'c'), Some(b'o')) => return is_odd(rest),
+                // "arguments", "content", "mimeType"
+                (Some(b'a'), Some(b'r')) | (Some(b'c'), Some(b'o')) | (Some(b'm'), Some(b'i')) => {
+                    return is_odd(rest);
+                }
                 (Some(b'c'), Some(b'u')) | (Some(b'd' | b'f' | b'r' | b't'), _) => {}
                 _ => return false,
             }
@@ -342,7 +344,12 @@ mod tests {
         let signs = Refusal::WORDS.iter().flat_map(|(_, what)| what.signs());
         // Of these the value tells.
         let named = |sign: &[u8]| Refusal::OddContent.signs().contains(&sign);
-        let odd: [&[u8]; 3] = [b"\"content\":8", b"\"content\":[]", b"\"arguments\":\"[]"];
+        let odd: [&[u8]; 4] = [
+            b"\"content\":8",
+            b"\"content\":[]",
+            b"\"arguments\":\"[]",
+            b"\"mimeType\":",
+        ];
         let alone = signs.copied().filter(|sign| !named(sign));
         for sign in alone.chain(odd) {
             assert_eq!(sign.first(), Some(&b'"'));

@@ -7,6 +7,10 @@ pub(super) fn is_odd(text: &[u8]) -> bool {
     if let Some(Some(value)) = value(b"\"content\"") {
         return is_odd_content(value).unwrap_or(false);
     }
+    // A part of MCP's.
+    if let Some(Some(_)) = value(b"\"mimeType\"") {
+        return true;
+    }
     match value(b"\"arguments\"") {
         Some(Some(value)) => is_empty_list(value),
         _ => false,
@@ -59,6 +63,7 @@ mod tests {
             r#""content": [{"t":8}]"#,
             r#""arguments":"[]""#,
             r#""arguments": []"#,
+            r#""mimeType": "image/png""#,
         ] {
             assert!(is_odd(odd.as_bytes()), "{odd}");
         }

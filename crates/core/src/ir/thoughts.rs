@@ -11,6 +11,8 @@ pub struct Thoughts {
     pub close: String,
     /// What may stand between them and the answer, beside empty lines, in this order.
     pub after: Vec<String>,
+    /// Whether more of them may follow, each between the marks.
+    pub is_several: bool,
     /// Where the text begins.
     pub begin: Begin,
 }

@@ -178,18 +178,18 @@ impl Splitter {
         false
     }
 
-    /// Empty lines, and marks that some models set before their answer; or more thoughts, of which a gateway makes a block each (Bedrock's
-    /// streams, BrowserOS#167).
+    /// Empty lines, and marks that some models set before their answer; or more thoughts, of which some gateways make a block each.
     fn after(&mut self, done: usize) -> bool {
         let text = self.held.trim_start_matches('\n');
         self.held.drain(..self.held.len() - text.len());
         let open = self.thoughts.open.as_str();
-        if done == 0 && self.held.starts_with(open) {
+        let may_be_more = done == 0 && self.thoughts.is_several;
+        if may_be_more && self.held.starts_with(open) {
             self.held.drain(..open.len());
             self.state = State::Inside;
             return true;
         }
-        if done == 0 && open.starts_with(self.held.as_str()) {
+        if may_be_more && open.starts_with(self.held.as_str()) {
             return false;
         }
         let Some(mark) = self.thoughts.after.get(done) else {
@@ -218,6 +218,7 @@ mod tests {
             open: open.to_owned(),
             close: close.to_owned(),
             after: after.iter().map(|&mark| mark.to_owned()).collect(),
+            is_several: false,
             begin,
         })
     }
@@ -244,6 +245,10 @@ mod tests {
     #[test]
     fn thoughts_are_the_same_wherever_the_text_is_cut() {
         let think = form("<think>", "</think>", &[], Begin::Before);
+        let several = Arc::new(Thoughts {
+            is_several: true,
+            ..(*think).clone()
+        });
         let inside = form("<think>", "</think>", &[], Begin::Inside);
         let perhaps = form("<think>", "</think>", &[], Begin::Perhaps);
         let kimi = form("◁think▷", "◁/think▷", &[], Begin::Before);
@@ -276,6 +281,12 @@ mod tests {
             (&think, "<think>a</think>b</think>", "a", "b</think>"),
             (
                 &think,
+                "<think>a</think><think> is a tag",
+                "a",
+                "<think> is a tag",
+            ),
+            (
+                &several,
                 "<think>a</think><think> b</think>\n<think>c</think>d <think>e</think>",
                 "a bc",
                 "d <think>e</think>",

@@ -132,6 +132,10 @@ fn rename_within(schema: &mut Value, told: &HashMap<String, String>) {
     for (keyword, value) in map {
         match (keyword.as_str(), value) {
             ("required", Value::Array(names)) => rename_all(names, told),
+            ("propertyNames", Value::Object(names)) => {
+                let names = names.get_mut("enum").and_then(Value::as_array_mut);
+                names.into_iter().for_each(|names| rename_all(names, told));
+            }
             ("dependentRequired" | "dependencies", Value::Object(lists)) => {
                 for value in lists.values_mut() {
                     match value {

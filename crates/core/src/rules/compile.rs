@@ -505,6 +505,7 @@ fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
                 remedy: remedy.into_inner(),
                 fact,
                 unsure,
+                is_field: false,
                 sure_of_probe,
             });
         }

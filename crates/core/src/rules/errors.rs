@@ -52,6 +52,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
                 remedy: remedy.get_ref().clone(),
                 fact: Some(fact.into_inner()),
                 unsure: false,
+                is_field: false,
                 sure_of_probe: false,
             }));
         }
@@ -102,7 +103,9 @@ fn fields(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
             contains: contains.get_ref().replace(FIELD, name),
             remedy: format!("leave out {name}: this server does not know it"),
             fact: Some(fact.clone().unwrap_or_else(|| format!("{NO_FIELD}{name}"))),
-            unsure: false,
+            // The words may be of something else that is called so.
+            unsure: true,
+            is_field: true,
             sure_of_probe: false,
         }));
     }

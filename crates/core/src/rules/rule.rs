@@ -144,6 +144,8 @@ pub struct LaunchRule {
     /// Whether the same error may have other reasons: the fact is believed only once the request was answered that was
     /// planned with it, and for a while.
     pub unsure: bool,
+    /// Whether that piece names a field of the body, at its top: names that go on, and those of members further within, are others.
+    pub is_field: bool,
     /// Whether it has none where a question of the probe's own is answered so: its schemas are such as any server takes.
     pub sure_of_probe: bool,
 }

@@ -93,6 +93,7 @@ fn form(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<ThoughtForm> {
     let close = keys.required(file, "close", "what it ends with");
     let after = text(keys.strings(file, "after"));
     let is_inside = keys.boolean(file, "inside");
+    let is_several = keys.boolean(file, "several");
     let models = text(keys.strings(file, "models"));
     let except = text(keys.strings(file, "except"));
     if let Some(name) = &name
@@ -111,6 +112,7 @@ fn form(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<ThoughtForm> {
             open,
             close,
             after,
+            is_several,
             begin: match is_inside {
                 true => Begin::Inside,
                 false => Begin::Before,

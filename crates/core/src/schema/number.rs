@@ -29,8 +29,8 @@ pub(crate) fn demand(schema: &Map<String, Value>) -> NumberDemand {
     }
 }
 
-/// A count of `minItems` and its like, also where it is written as `5.0`; what is beyond 64 bits is
-/// the largest of them.
+/// A count of `minItems` and its like, also where it is written as `5.0`; what is beyond the signed
+/// numbers of 64 bits is the largest of them.
 pub(crate) fn count_of(count: &Value) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
@@ -38,7 +38,8 @@ pub(crate) fn count_of(count: &Value) -> Option<u64> {
         reason = "it is whole and not negative, and saturates"
     )]
     let of_float = |float: f64| (float >= 0.0 && float.fract() == 0.0).then_some(float as u64);
-    count.as_u64().or_else(|| count.as_f64().and_then(of_float))
+    let count = count.as_u64().or_else(|| count.as_f64().and_then(of_float));
+    count.map(|count| count.min(i64::MAX.unsigned_abs()))
 }
 
 fn holds_number(value: &Value) -> bool {

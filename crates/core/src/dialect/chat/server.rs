@@ -111,7 +111,7 @@ fn error(choice: &ChoiceReading) -> Option<&str> {
     choice
         .fields
         .raw("error")
-        .filter(|raw| raw.starts_with('{'))
+        .filter(|raw| raw.contains("\"message\"") || raw.contains("\"code\""))
 }
 
 /// Why a choice ended, in the wire's words where the server has its own.

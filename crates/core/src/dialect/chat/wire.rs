@@ -45,6 +45,8 @@ pub(super) struct ChoiceReading {
     pub(super) refusal: Option<String>,
     pub(super) calls: Vec<CallReading>,
     pub(super) finish: Option<FinishReason>,
+    /// It says so where a whole reply does, not where a chunk should.
+    pub(super) is_elsewhere: bool,
     /// Clients read what was read here, and nothing else.
     pub(super) is_plain: bool,
 }
@@ -229,8 +231,8 @@ impl<'de> Deserialize<'de> for Content {
 #[derive(Deserialize)]
 struct PartWire {
     text: Option<String>,
-    #[serde(alias = "summary")]
     thinking: Option<Box<RawValue>>,
+    summary: Option<Box<RawValue>>,
 }
 
 /// The fields at the top that clients read, what they take for each, and whether they do without.
@@ -399,12 +401,15 @@ fn read_choice(
     for other in ["text", "content", "tool_calls", "function_call"] {
         is_plain &= fields.remove(other).is_none();
     }
+    let mut is_elsewhere = false;
     let raw = match (fields.raw(body), form) {
         (None | Some("null"), Form::Whole) => return Err(NotOfTheWire),
         // The chunks of some are whole replies in their form.
         (None | Some("null"), Form::Part) => {
             let elsewhere = elsewhere.as_ref().map(|raw| raw.get());
-            elsewhere.filter(|raw| *raw != "null").unwrap_or("{}")
+            let elsewhere = elsewhere.filter(|raw| *raw != "null");
+            is_elsewhere = elsewhere.is_some();
+            elsewhere.unwrap_or("{}")
         }
         (Some(raw), _) => raw,
     };
@@ -448,6 +453,7 @@ fn read_choice(
         calls,
         fields,
         message,
+        is_elsewhere,
     })
 }
 
@@ -519,7 +525,9 @@ impl Content {
         let Self::Parts(parts) = self else {
             return None;
         };
-        let raw = parts.iter().filter_map(|part| part.thinking.as_deref());
+        let raw = parts
+            .iter()
+            .filter_map(|part| part.thinking.as_deref().or(part.summary.as_deref()));
         let thought: String = raw.filter_map(thinking_text).collect();
         Some(thought).filter(|thought| !thought.is_empty())
     }

@@ -300,8 +300,12 @@ impl OpenCalls {
         match &piece.id {
             Some(id) if open.wire_id.as_ref() == Some(id) => known != name && begins(),
             Some(_) => true,
-            // Who gives ids gives one to each; and empty arguments may have been none.
-            None => open.wire_id.is_none() && begins() && !(known == name && open.says_none()),
+            // What is said once more is the same; and empty arguments may have been none.
+            None => {
+                let is_same = known == name && piece.text.as_deref() == Some(open.said.as_str());
+                let is_again = is_same && open.wire_id.is_some();
+                begins() && !is_again && !(known == name && open.says_none())
+            }
         }
     }
 

@@ -304,3 +304,43 @@ fn every_error_shape_is_read() {
         );
     }
 }
+
+#[test]
+fn a_field_that_a_server_does_not_know_is_one_of_the_bodys_own() {
+    let rule = RuleSet::builtin().resolve("plain", None).unwrap();
+    for (said, fact) in [
+        (
+            "body.stream_options: Extra inputs are not permitted",
+            "no_field_stream_options",
+        ),
+        ("user: Extra inputs are not permitted", "no_field_user"),
+        (
+            "Unsupported parameter(s): `prompt_cache_key`",
+            "no_field_prompt_cache_key",
+        ),
+        ("Unsupported parameter: user.", "no_field_user"),
+        (
+            "messages.0.user.name\n  Extra inputs are not permitted",
+            "refuses_names",
+        ),
+        (
+            "body.messages.0.reasoning_effort: Extra inputs are not permitted",
+            "",
+        ),
+        (
+            "messages.0.assistant.metadata: Extra inputs are not permitted",
+            "",
+        ),
+        ("Unsupported parameter: user_location", ""),
+        ("Invalid schema at $.properties.user.name: no", ""),
+    ] {
+        let told = super::launch_facts_in(&rule, said);
+        let facts: Vec<&str> = told.iter().map(|told| told.fact.as_str()).collect();
+        assert_eq!(facts.first().copied().unwrap_or_default(), fact, "{said}");
+        let is_field = |told: &&super::Told| told.fact.starts_with("no_field_");
+        assert!(
+            told.iter().filter(is_field).all(|told| !told.is_sure),
+            "{said}"
+        );
+    }
+}

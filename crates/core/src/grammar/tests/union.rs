@@ -273,6 +273,7 @@ fn thoughts_stand_before_the_text_and_nowhere_else() {
         open: "<think>".to_owned(),
         close: "</think>".to_owned(),
         after: Vec::new(),
+        is_several: false,
         begin,
     };
     for kind in KINDS {

@@ -19,17 +19,26 @@ pub(super) struct Stream {
     calling: BTreeSet<u32>,
     /// What providers signed of the thoughts of each choice.
     details: BTreeMap<u32, Details>,
-    /// The reply's id: some clients drop the chunks that have another (openai-go's accumulator).
+    /// The reply's id, once it has begun: some clients drop the chunks that have another (openai-go's accumulator). `None` where the
+    /// first chunk had none: it is ours.
     id: Option<String>,
     /// Why choices ended, by chunks that said something as well: in some streams each says so (BerriAI/litellm#2195, #31634), and
     /// the one counts behind which nothing comes.
-    held: BTreeMap<u32, FinishReason>,
+    held: BTreeMap<u32, Held>,
     /// The choices that have said something.
     said: BTreeSet<u32>,
     /// They went on behind such an end.
     ends_early: bool,
     /// The last chunk that said a text and nothing else.
     template: Option<Template>,
+}
+
+/// An end that waits.
+#[derive(Debug)]
+struct Held {
+    reason: FinishReason,
+    /// Blanks behind it: nothing, unless more comes.
+    blanks: String,
 }
 
 impl Stream {
@@ -130,8 +139,8 @@ impl Reader for Stream {
 
     /// What was held until no more would come.
     fn end(&mut self, sink: &mut Sink<'_>) {
-        for (choice, reason) in std::mem::take(&mut self.held) {
-            self.finish(choice, reason, sink);
+        for (choice, held) in std::mem::take(&mut self.held) {
+            self.finish(choice, held.reason, sink);
         }
     }
 }
@@ -139,16 +148,18 @@ impl Reader for Stream {
 impl Stream {
     /// Gives a chunk the id of the first, where it has another.
     fn has_other_id(&mut self, fields: &mut Fields) -> bool {
-        let known = match (&self.id, fields.raw("id")) {
-            (None, Some(id)) if id.len() > 2 && id.starts_with('"') => {
-                self.id = Some(id.to_owned());
-                return false;
+        let said = fields.raw("id");
+        if !self.has_begun {
+            self.id = said.filter(|id| id.len() > 2).map(str::to_owned);
+        }
+        let is_other = said != self.id.as_deref();
+        if is_other {
+            match &self.id {
+                Some(id) => fields.set("id", raw_string(id.clone())),
+                None => drop(fields.remove("id")),
             }
-            (Some(known), id) if id != Some(known) => known,
-            _ => return false,
-        };
-        fields.set("id", raw_string(known.clone()));
-        true
+        }
+        is_other
     }
 
     fn finish(&mut self, choice: u32, reason: FinishReason, sink: &mut Sink<'_>) {
@@ -168,25 +179,32 @@ impl Stream {
         let index = choice.index;
         let reason = choice.finish.take();
         let reason = reason.map(|reason| finish(reason, &choice.fields, &self.about));
-        // Blanks behind the end are none of the answer.
-        if reason.is_none() && self.held.contains_key(&index) {
-            choice.content = choice.content.filter(|text| !text.trim().is_empty());
+        if choice.is_elsewhere && self.said.contains(&index) {
+            // All of it once more.
+            (choice.content, choice.thought, choice.refusal) = (None, None, None);
+            choice.calls.clear();
+            choice.message = Fields::default();
+        }
+        if let Some(held) = self.held.get_mut(&index).filter(|_| reason.is_none()) {
+            let blanks = choice.content.take_if(|text| text.trim().is_empty());
+            held.blanks.extend(blanks);
         }
         let says = says_something(&choice, &self.about);
         // Behind an answer a refusal is none of it.
         let is_refusal = choice.refusal.as_ref().is_some_and(|text| !text.is_empty());
-        if is_refusal && let Some(reason) = self.held.remove(&index) {
-            self.finish(index, reason, sink);
+        if is_refusal && let Some(held) = self.held.remove(&index) {
+            self.finish(index, held.reason, sink);
         }
-        let has_early_end = says && self.held.remove(&index).is_some();
-        self.ends_early |= has_early_end;
+        let early = says.then(|| self.held.remove(&index)).flatten();
+        self.ends_early |= early.is_some();
         let is_first = says && self.said.insert(index);
         // Counts stand in the last chunk.
         let may_go_on = self.ends_early || !choice.calls.is_empty() || is_first && !has_counts;
         let waits = says && may_go_on && matches!(reason, Some(Ok(_)));
         let details = self.details.entry(choice.index).or_default();
         speak(&mut choice, &self.about, details, sink);
-        sink.text(choice.index, choice.content);
+        sink.text(index, early.map(|held| held.blanks));
+        sink.text(index, choice.content);
         sink.refusal(choice.index, choice.refusal);
         if !choice.calls.is_empty() {
             self.calling.insert(choice.index);
@@ -196,11 +214,14 @@ impl Stream {
             sink.piece_of(choice.index, piece((place, call)), own);
         }
         match reason {
-            Some(Ok(reason)) if waits => drop(self.held.insert(index, reason)),
+            Some(Ok(reason)) if waits => {
+                let blanks = String::new();
+                self.held.insert(index, Held { reason, blanks });
+            }
             Some(Ok(reason)) => match self.held.remove(&index) {
                 // The first one, where nothing came behind it.
-                Some(reason) => {
-                    self.finish(index, reason, sink);
+                Some(held) => {
+                    self.finish(index, held.reason, sink);
                     return true;
                 }
                 None => self.finish(index, reason, sink),

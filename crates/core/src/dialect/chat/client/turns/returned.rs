@@ -29,20 +29,36 @@ pub(super) fn in_parts(content: &str) -> Option<Box<RawValue>> {
     is_odd.then(|| raw(&said))
 }
 
-/// An object that says which part it is, or has the members of one alone.
+/// An object that is the part which it says, or has the members of one alone. Data may have a `type`, too (GeoJSON's).
 fn part(item: &RawValue) -> Option<Fields> {
     let fields: Fields = serde_json::from_str(item.get()).ok()?;
     let mut names = fields.0.keys().map(String::as_str);
-    let has_kind = fields.has("type");
-    let is_one = has_kind
-        || !fields.0.is_empty()
-            && names.all(|name| SAID.contains(&name) || name == "cache_control");
+    let kind = fields
+        .raw("type")
+        .and_then(|kind| serde_json::from_str::<String>(kind).ok());
+    let is_one = match kind.as_deref() {
+        // Anthropic's, as gateways take them here.
+        Some("image" | "document") if fields.has("source") => true,
+        Some(kind) => fields.has(kind) || of_mcp(&fields).is_some(),
+        None => {
+            !fields.0.is_empty()
+                && names.all(|name| SAID.contains(&name) || name == "cache_control")
+        }
+    };
     is_one.then_some(fields)
 }
 
-/// `ImageContent` and `AudioContent` of MCP's schema (2025-06-18).
+/// `ImageContent`, `AudioContent` and `EmbeddedResource` of MCP's schema (2025-06-18).
 fn of_mcp(part: &Fields) -> Option<Box<RawValue>> {
     let text = |name: &str| serde_json::from_str::<String>(part.raw(name)?).ok();
+    if text("type")? == "resource" {
+        let stated = part.raw("resource")?;
+        let resource: Fields = serde_json::from_str(stated).ok()?;
+        let words =
+            (resource.raw("text")).and_then(|text| serde_json::from_str::<String>(text).ok());
+        let words = words.unwrap_or_else(|| stated.to_owned());
+        return Some(raw(&json!({"type": "text", "text": words})));
+    }
     let (data, media_type) = (text("data")?, text("mimeType")?);
     let said = match text("type")?.as_str() {
         "image" => {
@@ -81,6 +97,14 @@ mod tests {
             (
                 json!([{"text": "a", "score": 1}]),
                 json!(r#"[{"text":"a","score":1}]"#),
+            ),
+            (
+                json!([{"type": "Feature", "name": "Paris"}]),
+                json!(r#"[{"type":"Feature","name":"Paris"}]"#),
+            ),
+            (
+                json!([text("ok"), {"type": "resource", "resource": {"uri": "a:b", "text": "hello"}}]),
+                json!([text("ok"), text("hello")]),
             ),
             (
                 json!([{"type": "image", "data": "iVBO", "mimeType": "image/png"}]),
