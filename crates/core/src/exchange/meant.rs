@@ -1,7 +1,7 @@
 //! Schemas of a request as they are meant, where they are written otherwise.
 
 use super::outline::with;
-use crate::ir::{Fields, Request, ToolInput, raw};
+use crate::ir::{Fields, Origin, Request, raw};
 use crate::schema::{blanks, rooted, tuples};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -9,17 +9,12 @@ use serde_json::value::RawValue;
 /// Reads all schemas of a request as they are meant. A tool's that would be refused as it stands is written so into the client's own
 /// fields, too: servers of its wire are sent those.
 pub(super) fn mend(request: &mut Request) {
-    let mut places = Vec::new();
-    for tool in &mut request.tools {
-        if let ToolInput::Schema { schema, .. } = &mut tool.input
-            && blanks::mend(schema)
-        {
-            places.push(tool.input_origin.pointer());
+    let (mut places, mut restated) = (Vec::new(), false);
+    for (tool, schema) in request.schemas_mut() {
+        if blanks::mend(schema) {
+            restated = true;
+            places.extend(tool.map(Origin::pointer));
         }
-    }
-    let mut restated = !places.is_empty();
-    for schema in request.schemas_mut() {
-        restated |= blanks::mend(schema);
         restated |= rooted::mend(schema);
         restated |= tuples::mend(schema);
     }

@@ -136,6 +136,9 @@ pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<Told> {
 }
 
 fn is_told(launch: &LaunchRule, message: &str) -> bool {
+    if !launch.is_field {
+        return message.contains(&launch.contains);
+    }
     let in_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     let mut places = message.match_indices(launch.contains.as_str());
     places.any(|(at, found)| {
@@ -144,7 +147,7 @@ fn is_told(launch: &LaunchRule, message: &str) -> bool {
         let begins =
             !found.starts_with(in_name) || !before.ends_with(|it| in_name(it) || it == '.');
         let ends = !found.ends_with(in_name) || !behind.starts_with(in_name);
-        !launch.is_field || begins && ends
+        begins && ends
     })
 }
 

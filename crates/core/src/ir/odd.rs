@@ -3,18 +3,12 @@
 /// Whether a member begins here, at its name's quote, whose value is such: as `content` an object, a number, or a list of anything but
 /// parts; as `arguments` a list without items, which PHP makes of an object without members.
 pub(super) fn is_odd(text: &[u8]) -> bool {
-    let value = |name: &[u8]| Some(behind(text.strip_prefix(name)?)?.strip_prefix(b":"));
-    if let Some(Some(value)) = value(b"\"content\"") {
+    let value = |name: &[u8]| behind(text.strip_prefix(name)?)?.strip_prefix(b":");
+    if let Some(value) = value(b"\"content\"") {
         return is_odd_content(value).unwrap_or(false);
     }
-    // A part of MCP's.
-    if let Some(Some(_)) = value(b"\"mimeType\"") {
-        return true;
-    }
-    match value(b"\"arguments\"") {
-        Some(Some(value)) => is_empty_list(value),
-        _ => false,
-    }
+    // A part of MCP's has a `mimeType`.
+    value(b"\"arguments\"").is_some_and(is_empty_list) || value(b"\"mimeType\"").is_some()
 }
 
 /// None where the bytes end.

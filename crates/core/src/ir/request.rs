@@ -1,8 +1,8 @@
 //! The request as every client dialect reads it.
 
 use super::{
-    ClientConstraint, Constraint, Fields, Loss, OwnCalls, Thinking, Tool, ToolChoice, ToolInput,
-    Wire,
+    ClientConstraint, Constraint, Fields, Loss, Origin, OwnCalls, Thinking, Tool, ToolChoice,
+    ToolInput, Wire,
 };
 use crate::error::Error;
 use serde_json::Value;
@@ -64,18 +64,18 @@ pub struct Request {
 }
 
 impl Request {
-    /// Every JSON Schema that it states: its tools', and its answer's.
-    pub(crate) fn schemas_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+    /// Every JSON Schema that it states: its tools', each with its place in the body, and its answer's.
+    pub(crate) fn schemas_mut(&mut self) -> impl Iterator<Item = (Option<&Origin>, &mut Value)> {
         let tools = self
             .tools
             .iter_mut()
             .filter_map(|tool| match &mut tool.input {
-                ToolInput::Schema { schema, .. } => Some(schema),
+                ToolInput::Schema { schema, .. } => Some((Some(&tool.input_origin), schema)),
                 _ => None,
             });
         let answer = self.constraint.as_mut();
         let answer = answer.and_then(|stated| match &mut stated.constraint {
-            Constraint::JsonSchema(schema) => Some(schema),
+            Constraint::JsonSchema(schema) => Some((None, schema)),
             _ => None,
         });
         tools.chain(answer)

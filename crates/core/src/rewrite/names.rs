@@ -100,8 +100,8 @@ fn keep_root(schema: &mut Value) {
         return;
     }
     let is_free = |name: &String| known.is_none_or(|known| known.get(name).is_none());
-    let names = (0_u32..).map(|number| format!("Root{number}"));
-    let name = names.into_iter().find(is_free).unwrap_or_default();
+    let mut names = (0_u32..).map(|number| format!("Root{number}"));
+    let name = names.find(is_free).unwrap_or_default();
     let place = Value::String(format!("#/$defs/{name}"));
     rewrite(schema, &mut |map| {
         if is_whole(map) {

@@ -98,16 +98,13 @@ fn in_small_letters(value: &Value) -> Option<Value> {
             TYPES.iter().find(is_other).map(|kind| json!(kind))
         }
         Value::Array(words) => {
-            let small = |word: &Value| in_small_letters(word);
-            let is_any = words
-                .iter()
-                .any(|word| word.is_string() && small(word).is_some());
-            let all = || {
-                words
-                    .iter()
-                    .map(|word| small(word).unwrap_or_else(|| word.clone()))
-            };
-            is_any.then(|| all().collect())
+            let mut small = words.clone();
+            for word in small.iter_mut().filter(|word| word.is_string()) {
+                if let Some(other) = in_small_letters(word) {
+                    *word = other;
+                }
+            }
+            (small != *words).then(|| Value::Array(small))
         }
         _ => None,
     }

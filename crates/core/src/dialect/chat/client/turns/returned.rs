@@ -33,9 +33,7 @@ pub(super) fn in_parts(content: &str) -> Option<Box<RawValue>> {
 fn part(item: &RawValue) -> Option<Fields> {
     let fields: Fields = serde_json::from_str(item.get()).ok()?;
     let mut names = fields.0.keys().map(String::as_str);
-    let kind = fields
-        .raw("type")
-        .and_then(|kind| serde_json::from_str::<String>(kind).ok());
+    let kind = text(&fields, "type");
     let is_one = match kind.as_deref() {
         // Anthropic's, as gateways take them here.
         Some("image" | "document") if fields.has("source") => true,
@@ -50,28 +48,31 @@ fn part(item: &RawValue) -> Option<Fields> {
 
 /// `ImageContent`, `AudioContent` and `EmbeddedResource` of MCP's schema (2025-06-18).
 fn of_mcp(part: &Fields) -> Option<Box<RawValue>> {
-    let text = |name: &str| serde_json::from_str::<String>(part.raw(name)?).ok();
-    if text("type")? == "resource" {
-        let stated = part.raw("resource")?;
-        let resource: Fields = serde_json::from_str(stated).ok()?;
-        let words =
-            (resource.raw("text")).and_then(|text| serde_json::from_str::<String>(text).ok());
-        let words = words.unwrap_or_else(|| stated.to_owned());
-        return Some(raw(&json!({"type": "text", "text": words})));
-    }
-    let (data, media_type) = (text("data")?, text("mimeType")?);
-    let said = match text("type")?.as_str() {
+    let medium = || Some((text(part, "data")?, text(part, "mimeType")?));
+    let said = match text(part, "type")?.as_str() {
         "image" => {
+            let (data, media_type) = medium()?;
             let url = format!("data:{media_type};base64,{data}");
             json!({"type": "image_url", "image_url": {"url": url}})
         }
         "audio" => {
+            let (data, media_type) = medium()?;
             let (_, format) = media_type.split_once('/')?;
             json!({"type": "input_audio", "input_audio": {"data": data, "format": format}})
+        }
+        "resource" => {
+            let stated = part.raw("resource")?;
+            let resource: Fields = serde_json::from_str(stated).ok()?;
+            let words = text(&resource, "text").unwrap_or_else(|| stated.to_owned());
+            json!({"type": "text", "text": words})
         }
         _ => return None,
     };
     Some(raw(&said))
+}
+
+fn text(fields: &Fields, name: &str) -> Option<String> {
+    serde_json::from_str(fields.raw(name)?).ok()
 }
 
 #[cfg(test)]
