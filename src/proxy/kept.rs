@@ -203,9 +203,6 @@ pub(super) async fn answer<B>(
     record: &account::Record,
 ) -> Result<Response<ReplyBody>, Error> {
     let KeptRoute { keeper, id, what } = route;
-    if what == KeptPart::Compact {
-        return Err(keeper.not_compacted());
-    }
     let store = store(app).ok_or_else(|| keeper.no_store())?;
     let query = head.uri().query().unwrap_or_default();
     let mut headers = head.headers().clone();

@@ -6,7 +6,8 @@ use super::body::{BoxError, ReplyBody};
 use super::{App, access, check, count, kept, models, pass, relay, socket};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Method, Request, Response};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body::Body;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::passage;
@@ -57,6 +58,9 @@ where
                 }
                 let path = request.uri().path();
                 if let Some(route) = kept::route(&app, &request) {
+                    if let Some(client) = route.compactor() {
+                        return relay::relay(&app, client, request, &record).await;
+                    }
                     let answer = kept::answer(&app, route, &request, &record).await;
                     // A body that nobody reads would cost the client its connection.
                     let _unread = relay::incoming::read(request.into_body(), &app).await;
@@ -70,6 +74,9 @@ where
                 if request.method() == Method::HEAD && passage::is_liveness(path) {
                     // Somebody is there; no server needs to be asked for that.
                     return Ok(Response::new(ReplyBody::full(Bytes::new())));
+                }
+                if request.method() == Method::GET && matches!(path, "" | "/") {
+                    return Ok(greeting(request.headers()));
                 }
                 // Whatever the client wrote, the server is asked at the plan's own path.
                 if let Some(client) = passage::client(path).filter(|_| is_post) {
@@ -88,6 +95,19 @@ where
             }
         })
     }
+}
+
+/// Programs for Ollama compare the words before they begin (ollama/ollama-python#121); people are told who is here.
+fn greeting(headers: &HeaderMap) -> Response<ReplyBody> {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    let text: &[u8] = match accepted.is_some_and(|accepted| accepted.contains("text/html")) {
+        true => b"Isogloss is running: point your client's base URL here.\n",
+        false => b"Ollama is running",
+    };
+    let mut reply = Response::new(ReplyBody::full(Bytes::from_static(text)));
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    reply.headers_mut().insert(CONTENT_TYPE, plain);
+    reply
 }
 
 /// What is told to whoever is still here when the time to drain is over.

@@ -309,6 +309,19 @@ async fn whether_somebody_is_there_is_answered_without_a_server() {
         let answer = String::from_utf8(client.rest().await).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
+    for (accepted, text) in [
+        ("*/*", "Ollama is running"),
+        ("text/html", "Isogloss is running"),
+    ] {
+        let request =
+            format!("GET / HTTP/1.1\r\nhost: p\r\naccept: {accepted}\r\nconnection: close\r\n\r\n");
+        let mut client = proxy.send(request).await;
+        let answer = String::from_utf8(client.rest().await).unwrap();
+        assert!(
+            answer.starts_with("HTTP/1.1 200") && answer.contains(text),
+            "{answer}"
+        );
+    }
     let request = "HEAD /v1/files HTTP/1.1\r\nhost: p\r\nconnection: close\r\n\r\n";
     let mut client = proxy.send(request).await;
     let answer = String::from_utf8(client.rest().await).unwrap();

@@ -404,23 +404,68 @@ async fn what_the_store_cannot_do_is_counted() {
 }
 
 #[tokio::test]
-async fn what_only_a_server_of_the_dialect_can_do_is_not_found() {
+async fn a_conversation_is_put_in_short_before_any_server() {
     for store in [StorePlace::Nowhere, StorePlace::Auto, StorePlace::Memory] {
         let upstream = Scripted::start(counting).await;
         let url = upstream.url();
         let urls = [url.as_str()];
         let proxy = Proxy::with(&urls, |config| config.responses.store = store).await;
         proxy.until_upstream(0, "ready").await;
+        let compact = |body: Value| {
+            let proxy = &proxy;
+            async move { ask(proxy, "POST", "/v1/responses/compact", "me", &body).await }
+        };
+        let reply = compact(json!({"model": "m", "input": "long", "instructions": "Help."})).await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        let told = reply.json();
+        let said = json!([{"type": "input_text", "text": "long"}]);
+        assert_eq!(told["object"], "response.compaction");
+        assert_eq!(told["output"].as_array().map(Vec::len), Some(2));
+        assert_eq!(told["output"][0]["content"], said);
+        assert_eq!(told["output"][1]["type"], "compaction");
+        assert!(told["usage"]["total_tokens"].is_u64(), "{told}");
+        // It goes on from there: instructions, what the user said, the summary, and the next turn.
+        let mut items = told["output"].as_array().cloned().unwrap_or_default();
+        items.push(json!({"role": "user", "content": "more"}));
+        let next = create(&proxy, "me", json!({"input": items})).await.json();
+        let text = &next["output"][0]["content"][0]["text"];
+        assert!(
+            text.as_str().is_some_and(|text| text.ends_with("messages")),
+            "{next}"
+        );
+        // The connection is good for another request.
+        let refused = post(
+            "/v1/responses/compact",
+            r#"{"model":"m","input":"x","stream":true}"#,
+        );
+        let mut client = proxy.send(&refused).await;
+        assert_eq!(client.reply().await.json()["error"]["param"], "stream");
+        client.send(&refused).await;
+        assert_eq!(client.reply().await.status, 400);
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_is_cut_stands_for_no_conversation() {
+    for cut in [r#""stop""#, r#""length""#] {
+        let script = move |_: &Got| {
+            let text = if cut.contains("stop") { "" } else { "half of" };
+            let message = json!({"role": "assistant", "content": text});
+            let reply = format!(
+                r#"{{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{{"index":0,"message":{message},"finish_reason":{cut}}}]}}"#
+            );
+            vec![isogloss_testing::scripted::reply(200, JSON, &reply)]
+        };
+        let upstream = Scripted::start(script).await;
+        let url = upstream.url();
+        let urls = [url.as_str()];
+        let proxy = Proxy::with(&urls, |_config| {}).await;
+        proxy.until_upstream(0, "ready").await;
         let body = json!({"model": "m", "input": "long"});
         let reply = ask(&proxy, "POST", "/v1/responses/compact", "me", &body).await;
-        let error = reply.json()["error"].clone();
-        assert_eq!((reply.status, &error["code"]), (404, &json!("not_found")));
-        // The connection is good for another request.
-        let request = post("/v1/responses/compact", &body.to_string());
-        let mut client = proxy.send(&request).await;
-        assert_eq!(client.reply().await.status, 404);
-        client.send(&request).await;
-        assert_eq!(client.reply().await.status, 404);
+        assert_eq!(reply.status, 502, "{}", reply.text());
+        let message = reply.json()["error"]["message"].to_string();
+        assert!(message.contains("summary"), "{message}");
     }
 }
 

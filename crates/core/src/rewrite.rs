@@ -8,6 +8,7 @@ mod body;
 mod compact;
 mod completion;
 mod context;
+mod description;
 mod forced;
 mod hosted;
 mod memo;
@@ -295,7 +296,8 @@ impl Writer<'_> {
             return Err(completion::untold(self.request, self.rule, stated));
         }
         self.remove_stated();
-        self.body.instruct(prompt::answer(stated));
+        let told = prompt::answer(stated) + &self.description_in_prompt();
+        self.body.instruct(told);
         let rewrap = if stated.is_json() {
             Rewrap::Json
         } else {

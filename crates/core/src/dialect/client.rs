@@ -6,7 +6,7 @@ use super::keeper::Keeper;
 use super::server::Verbatim;
 use super::socket::Socket;
 use crate::error::{Error, Kind};
-use crate::ir::{Event, Fields, Ids, Loss, Origin, Place, Reply, Request, Seal, Turn};
+use crate::ir::{Event, Fields, Ids, Loss, Origin, Place, Reply, Request, Seal, Turn, Violation};
 use crate::schema::arguments;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -124,6 +124,11 @@ pub trait Client: fmt::Debug + Send + Sync {
 
     /// Writes a whole reply.
     fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8>;
+
+    /// Why a whole reply is none for a client of this face, whatever was demanded.
+    fn lacking(&self, _reply: &Reply) -> Option<Violation> {
+        None
+    }
 
     /// The reply to a request that asks for no answer, and would only have a server of its own wire load a model: others
     /// do that by themselves.

@@ -53,8 +53,10 @@ pub trait Keeper: fmt::Debug + Send + Sync {
     /// There is no store.
     fn no_store(&self) -> Error;
 
-    /// Only a server of the dialect can put a conversation in fewer words, and none is asked here.
-    fn not_compacted(&self) -> Error;
+    /// Who asks for a conversation in short on a route of its own, where there is one; a server of the dialect is sent it as it is.
+    fn compactor(&self) -> Option<&'static dyn Client> {
+        None
+    }
 }
 
 /// What a request asks of the store.
@@ -113,6 +115,14 @@ pub struct KeptRoute<'p> {
     pub id: &'p str,
     /// What is asked about it.
     pub what: KeptPart,
+}
+
+impl KeptRoute<'_> {
+    /// Who asks for a conversation in short, where that is asked.
+    #[must_use]
+    pub fn compactor(&self) -> Option<&'static dyn Client> {
+        (self.what == KeptPart::Compact).then(|| self.keeper.compactor())?
+    }
 }
 
 /// What is asked about a kept reply.

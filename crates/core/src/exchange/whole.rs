@@ -142,7 +142,7 @@ fn translated(
             }
         }
         let telling = |broken: Violation| {
-            let fact = lesson::of_choice(&terms, choice);
+            let fact = lesson::of_choice(&terms, choice, &broken);
             broken.telling(fact)
         };
         let read = read.map_err(|broken| Fault::Violation(telling(broken)))?;
@@ -151,6 +151,9 @@ fn translated(
         choice.replace(read.deltas, &read.ends);
         says_all &= !read.is_empty;
         repairs.join(read.repairs);
+    }
+    if let Some(lacking) = terms.client.lacking(&reply) {
+        return Err(Fault::Violation(lacking));
     }
     // The framing of calls is repaired wherever there are any, unless it is known to be right.
     let calls = |delta: &Delta| matches!(delta, Delta::CallStart { .. });

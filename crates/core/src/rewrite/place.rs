@@ -6,11 +6,10 @@ use super::{ForServer, Writer, prompt};
 use crate::error::{Error, Kind};
 use crate::grammar::{self, Converted, Difference, GrammarFault};
 use crate::ir::{
-    ClientConstraint, Constraint, EnforcedBy, Loss, Notation, Origin, Request, Strategy, Tool,
-    ToolInput,
+    ClientConstraint, Constraint, EnforcedBy, Loss, Notation, Origin, Strategy, Tool, ToolInput,
 };
 use crate::pattern::spelling::{Spelled, spelled};
-use crate::rules::{Route, Template, TemplateValues};
+use crate::rules::{Route, TemplateValues};
 use crate::schema::profile::Recursion;
 use crate::schema::{Profile, Unkept, Why, has_object_without};
 use serde_json::{Value, json};
@@ -82,6 +81,10 @@ impl Writer<'_> {
             Route::Native => {
                 self.note_start(lowered.kind(), needs_room, is_composed);
                 self.ask_compact(constraint, self.stated_pointer(spelling))?;
+                let known = self.rule.constraints.get(lowered.kind());
+                if known.is_some_and(|known| known.tell) {
+                    self.body.instruct(prompt::answer(constraint));
+                }
                 return Ok(Some(Strategy::Native));
             }
             Route::Send if is_composed => (Strategy::Compose, lowered.kind(), lowered),
@@ -132,7 +135,7 @@ impl Writer<'_> {
         if let Some(template) = known.and_then(|known| known.send.as_ref()) {
             let values = TemplateValues {
                 name: told_name.as_deref().or(stated_name),
-                description: described(self.request, spelling),
+                description: self.described().filter(|_| spelling.is_some()),
                 strict: self.strict(),
                 ..TemplateValues::of(&sent)
             };
@@ -146,15 +149,6 @@ impl Writer<'_> {
             self.body.instruct(prompt::answer(constraint));
         }
         Ok(Some(strategy))
-    }
-
-    /// Of what stands beside the schema nothing is lost, where the server has a place for it.
-    fn has_told(&mut self, spelling: Option<&str>, template: &Template) {
-        let is_told = described(self.request, spelling).is_some() && template.names("$description");
-        if let Some(stated) = self.request.constraint.as_ref().filter(|_| is_told) {
-            let told = format!("{}/description", stated.spelling.pointer());
-            self.losses.retain(|loss| loss.pointer != told);
-        }
     }
 
     /// A client's own regex or grammar in words that this server reads as the client does, and with no more ways through it than
@@ -492,6 +486,7 @@ impl Writer<'_> {
         let Some(stated) = &self.request.constraint else {
             return;
         };
+        self.lose_description();
         let spellings: Vec<&Origin> = [&stated.spelling].into_iter().chain(&stated.also).collect();
         for spelling in &spellings {
             let Some(removed) = self.body.unstate(spelling) else {
@@ -563,12 +558,6 @@ fn has_empty_object(schema: &Value) -> bool {
         Value::Array(items) => items.iter().any(has_empty_object),
         _ => false,
     }
-}
-
-/// What the client's constraint is for, where that is what is placed, and says so.
-fn described<'r>(request: &'r Request, spelling: Option<&str>) -> Option<&'r str> {
-    let stated = request.constraint.as_ref().filter(|_| spelling.is_some());
-    stated?.description.as_deref()
 }
 
 /// The text of a grammar in GBNF.

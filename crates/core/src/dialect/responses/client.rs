@@ -1,5 +1,6 @@
 //! We are the server: a client's request in, typed; the events of its reply out, in the words of Responses.
 
+mod compact;
 mod count;
 mod echo;
 mod error;
@@ -24,7 +25,7 @@ use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
 use crate::dialect::keeper::Keeper;
 use crate::dialect::socket::Socket;
 use crate::error::Error;
-use crate::ir::{Loss, Place, Reply, Request, Turn};
+use crate::ir::{Loss, Place, Reply, Request, Turn, Violation};
 
 /// OpenAI's Responses, as its clients speak it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub enum Responses {
     Unkept,
     /// There is one, and the reply is kept.
     Kept,
+    /// The conversation in short is all that is asked for, on a route of its own.
+    Compact,
 }
 
 impl Client for Responses {
@@ -43,11 +46,19 @@ impl Client for Responses {
     }
 
     fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
-        request::read_fields(*self, request::fields(body)?)
+        let fields = request::fields(body)?;
+        match self {
+            Self::Compact => request::read_compact(fields),
+            _ => request::read_fields(*self, fields),
+        }
     }
 
     fn keeper(&self) -> Option<&'static dyn Keeper> {
-        Some(&kept::ResponsesKeeper)
+        let compacts = *self == Self::Compact;
+        Some(match compacts {
+            true => &kept::ResponsesKeeper { compacts: true },
+            false => &kept::ResponsesKeeper { compacts: false },
+        })
     }
 
     fn socket(&self) -> Option<&'static dyn Socket> {
@@ -63,11 +74,13 @@ impl Client for Responses {
             Self::Alone => self.label(),
             Self::Unkept => "responses, not kept",
             Self::Kept => "responses, kept",
+            Self::Compact => "responses, in short",
         }
     }
 
     fn conversation(&self) -> Option<&'static str> {
-        Some("input")
+        // What the user said in it is said in the reply.
+        (*self != Self::Compact).then_some("input")
     }
 
     fn may_be_text(&self) -> bool {
@@ -97,7 +110,20 @@ impl Client for Responses {
     }
 
     fn whole(&self, terms: &Terms, reply: &Reply) -> Vec<u8> {
-        write::whole(terms, reply)
+        match self {
+            Self::Compact => {
+                let said = terms.echo.as_deref().map(echo::said).unwrap_or_default();
+                compact::reply(terms, reply, said)
+            }
+            _ => write::whole(terms, reply),
+        }
+    }
+
+    fn lacking(&self, reply: &Reply) -> Option<Violation> {
+        match self {
+            Self::Compact => compact::lacking(reply),
+            _ => None,
+        }
     }
 
     fn stream_type(&self) -> &'static str {

@@ -108,11 +108,6 @@ impl Keeper for InteractionsKeeper {
         let message = "nothing is stored here: start isogloss with --responses-store memory, or the path of a file (responses.store)";
         Error::new(Kind::InvalidRequest, message)
     }
-
-    fn not_compacted(&self) -> Error {
-        let message = "no interaction has this id: conversations are not made shorter here";
-        Error::new(Kind::InvalidRequest, message).with_status(404)
-    }
 }
 
 /// The steps that a request and its reply are to the next one.

@@ -109,6 +109,20 @@ pub(super) fn note_compaction(echo: &mut Fields) {
     echo.set(COMPACTS, raw(&true));
 }
 
+/// For the reply of the route that asks for nothing else: what the user said.
+const SAID: &str = "said";
+
+/// Notes it.
+pub(super) fn note_said(echo: &mut Fields, said: &[Value]) {
+    echo.set(SAID, raw(said));
+}
+
+/// What was noted.
+pub(super) fn said(echo: &Fields) -> Vec<Value> {
+    let said = echo.raw(SAID).map(serde_json::from_str);
+    said.and_then(Result::ok).unwrap_or_default()
+}
+
 /// Whether it is.
 pub(super) fn compacts(echo: &mut Fields) -> bool {
     echo.remove(COMPACTS).is_some()

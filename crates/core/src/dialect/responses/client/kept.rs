@@ -31,7 +31,10 @@ const MAX_PAGE: usize = 100;
 
 /// The store's face of Responses.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ResponsesKeeper;
+pub(super) struct ResponsesKeeper {
+    /// Its replies are conversations in short, which nobody names by their ids.
+    pub(super) compacts: bool,
+}
 
 /// What stands in [`PREVIOUS`] once it was followed. No client can send it: [`Keeper::asks`] takes a text alone.
 #[derive(Serialize, Deserialize)]
@@ -81,7 +84,7 @@ impl Keeper for ResponsesKeeper {
             }
         }
         Ok(Asks {
-            keeps: fields.raw("store") != Some("false"),
+            keeps: !self.compacts && fields.raw("store") != Some("false"),
             previous,
             items,
         })
@@ -89,6 +92,7 @@ impl Keeper for ResponsesKeeper {
 
     fn client(&self, is_kept: bool) -> &'static dyn Client {
         match is_kept {
+            _ if self.compacts => &Responses::Compact,
             true => &Responses::Kept,
             false => &Responses::Unkept,
         }
@@ -186,11 +190,8 @@ impl Keeper for ResponsesKeeper {
         error
     }
 
-    fn not_compacted(&self) -> Error {
-        let message = "the server that is asked here compacts no conversations: send what matters of it to /v1/responses";
-        let mut error = Error::new(Kind::InvalidRequest, message).with_status(404);
-        error.code = Some("not_found".to_owned());
-        error
+    fn compactor(&self) -> Option<&'static dyn Client> {
+        Some(&Responses::Compact)
     }
 
     fn no_store(&self) -> Error {

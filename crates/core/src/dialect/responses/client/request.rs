@@ -80,6 +80,16 @@ pub(super) fn read_fields(face: Responses, fields: Fields) -> Result<Request, Er
     })
 }
 
+/// The request of the route that asks for nothing but the conversation in short.
+pub(super) fn read_compact(fields: Fields) -> Result<Request, Error> {
+    let (fields, said) = super::compact::asked(fields)?;
+    let mut request = read_fields(Responses::Compact, fields)?;
+    if let Some(echo) = request.echo.as_mut().map(Arc::make_mut) {
+        echo::note_said(echo, &said);
+    }
+    Ok(request)
+}
+
 fn read_model(fields: &Fields) -> Result<String, Error> {
     let model = field::<String>(fields, "model", "a string")?.unwrap_or_default();
     let problem = if model.is_empty() && fields.raw("prompt").is_some_and(|raw| raw != "null") {

@@ -37,6 +37,11 @@ pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
     if terms.keeps_bytes && own::says_the_same(reply) && sound::is_response(reply) {
         return reply.own.to_json();
     }
+    whole_fields(terms, reply).to_json()
+}
+
+/// Its members.
+pub(super) fn whole_fields(terms: &Terms, reply: &Reply) -> Fields {
     let mut writer = EventWriter::new(terms.clone());
     let mut teller = Teller::silent();
     match reply.own.has("output") {
@@ -44,7 +49,7 @@ pub(super) fn whole(terms: &Terms, reply: &Reply) -> Vec<u8> {
         false => writer.take(reply, &mut teller),
     }
     writer.close(&mut teller);
-    writer.response(true).to_json()
+    writer.response(true)
 }
 
 /// Writes a stream.
