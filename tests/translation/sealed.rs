@@ -111,7 +111,10 @@ fn signatures_stand_with_what_comes_behind_the_thought() {
         assert_eq!(said[..signed.len()], signed, "{sent}");
         // Another server is told none of it as its own.
         let pointers = next.losses.iter().map(|loss| loss.pointer.as_str());
-        assert_eq!(pointers.collect::<Vec<_>>(), ["/max_tokens"]);
+        assert_eq!(
+            pointers.collect::<Vec<_>>(),
+            ["/generationConfig/maxOutputTokens"]
+        );
     }
 }
 

@@ -18,6 +18,7 @@ mod definite;
 mod graph;
 mod identity;
 mod measure;
+mod misplaced;
 mod moment;
 mod number;
 mod patterns;

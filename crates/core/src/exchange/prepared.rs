@@ -128,7 +128,8 @@ impl<'a> Shape<'a> {
 }
 
 impl Opened {
-    /// Checks that a body is strict JSON, and finds its conversation.
+    /// Checks that a body is strict JSON, and finds its conversation. Half a surrogate pair in a text (an emoji that was cut, which a
+    /// client sends again with each turn: anthropics/claude-code#3277) is U+FFFD, to the server as well.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -137,8 +138,11 @@ impl Opened {
         path: &str,
         body: impl Into<Body>,
     ) -> Result<Self, Error> {
-        let body = body.into();
-        body.check()?;
+        let mut body = body.into();
+        if let Err(fault) = body.check() {
+            body = body.mended().ok_or(fault)?;
+            body.check()?;
+        }
         let place = client.conversation().and_then(|name| body.place(name));
         let place = place.filter(|(at, read)| is_plain(client, body.bytes(), at, read));
         let conversation = place.map(|(at, _)| at);

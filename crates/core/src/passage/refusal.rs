@@ -92,7 +92,7 @@ mod tests {
                 "/v1beta/models/gemini:batchGenerateContent",
                 json!({"error": {"code": 400, "message": "why", "status": "INVALID_ARGUMENT"}}),
             ),
-            ("/api/chat", json!({"error": "why"})),
+            ("/api/chat", json!({"error": "format: why"})),
         ] {
             let body = error_body(path, Credentials::default(), &error);
             assert_eq!(

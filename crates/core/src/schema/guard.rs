@@ -7,7 +7,7 @@
 use super::graph::Graph;
 use super::measure::{self, Measures};
 use super::position::{Step, push_segment, write_pointer};
-use super::{SchemaFault, identity, patterns};
+use super::{SchemaFault, identity, misplaced, patterns};
 use crate::pattern;
 use serde_json::{Map, Value};
 
@@ -98,6 +98,7 @@ pub(crate) fn examine(schema: &Value, limits: &SchemaLimits) -> Result<Measures,
         ));
     }
     check_wrapper(schema)?;
+    misplaced::check(schema)?;
     super::validator::check_draft(schema)?;
     let graph = Graph::of(schema, limits.depth)?;
     let mut counts = Counts::default();
@@ -167,7 +168,7 @@ fn check_type(kind: &Value) -> Result<(), SchemaFault> {
 }
 
 impl SchemaFault {
-    fn below(mut self, pointer: &str) -> Self {
+    pub(super) fn below(mut self, pointer: &str) -> Self {
         self.pointer.insert_str(0, pointer);
         self
     }

@@ -351,11 +351,73 @@ fn check_satisfiable(graph: &Graph<'_>, order: &[NodeId]) -> Result<(), SchemaFa
     if possible.first() == Some(&true) {
         return Ok(());
     }
+    let reason = |&id: &NodeId| match graph.nodes[id].value {
+        Value::Object(map) if !possible[id] => {
+            why_impossible(map).map(|fault| fault.below(&graph.pointer(id)))
+        }
+        _ => None,
+    };
+    if let Some(fault) = order.iter().find_map(reason) {
+        return Err(fault);
+    }
     Err(SchemaFault::unsupported(
         "",
         "no finite value can satisfy this schema: look for bounds that exclude each other, and \
          for a recursion through required properties only",
     ))
+}
+
+/// What can be said of it in particular.
+fn why_impossible(map: &Map<String, Value>) -> Option<SchemaFault> {
+    if let Some((place, name)) = shut_out(map) {
+        let name: String = name.chars().take(64).collect();
+        let message = format!(
+            "`{}` is required, and is no property of an object that may have no others: is it misspelt?",
+            name.escape_debug()
+        );
+        return Some(SchemaFault::unsupported(
+            format!("/required/{place}"),
+            message,
+        ));
+    }
+    let has_none = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
+    (map.get("enum").is_some_and(has_none) && !has_typed_value(map)).then(|| {
+        let message = "no value of it is of the schema's `type`";
+        SchemaFault::unsupported("/enum", message)
+    })
+}
+
+/// The first required property that a closed object cannot have.
+fn shut_out(map: &Map<String, Value>) -> Option<(usize, &str)> {
+    let is_closed = map.get("additionalProperties") == Some(&Value::Bool(false))
+        && !map.contains_key("patternProperties")
+        && map.get("type").is_some_and(|kind| kind == "object");
+    let properties = map.get("properties").and_then(Value::as_object);
+    let required = map.get("required").and_then(Value::as_array);
+    let required = required.filter(|_| is_closed)?;
+    let has = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
+    let mut named = required.iter().map(Value::as_str).enumerate();
+    named.find_map(|(place, name)| Some((place, name.filter(|name| !has(name))?)))
+}
+
+/// Whether some value of an `enum`, or the `const`, is of the one type that is stated.
+fn has_typed_value(map: &Map<String, Value>) -> bool {
+    let Some(kind) = map.get("type").and_then(Value::as_str) else {
+        return true;
+    };
+    let fits = |value: &Value| match kind {
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        _ => true,
+    };
+    let values = map.get("enum").and_then(Value::as_array);
+    values.is_none_or(|values| values.is_empty() || values.iter().any(fits))
+        && map.get("const").is_none_or(fits)
 }
 
 fn is_possible(graph: &Graph<'_>, id: NodeId, possible: &[bool]) -> bool {
@@ -385,6 +447,8 @@ fn is_possible(graph: &Graph<'_>, id: NodeId, possible: &[bool]) -> bool {
             .get("enum")
             .and_then(Value::as_array)
             .is_none_or(|values| !values.is_empty())
+        && has_typed_value(map)
+        && shut_out(map).is_none()
         && is_possible_type(map, &known)
 }
 

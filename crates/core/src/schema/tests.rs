@@ -187,6 +187,30 @@ fn a_schema_that_no_finite_value_satisfies_is_unsupported() {
     ] {
         assert_eq!(refused(&schema).0, Kind::UnsupportedSchema, "{schema}");
     }
+    // What is wrong is said where it can be.
+    let closed = |required: &str| json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": [required], "additionalProperties": false});
+    let within =
+        |schema: Value| json!({"type": "object", "properties": {"a": schema}, "required": ["a"]});
+    for (schema, pointer) in [
+        (closed("citty"), "/required/0"),
+        (within(closed("citty")), "/properties/a/required/0"),
+        (
+            within(json!({"type": "integer", "enum": ["1", "2"]})),
+            "/properties/a/enum",
+        ),
+    ] {
+        let fault = guard(&schema, &SchemaLimits::default()).unwrap_err();
+        assert_eq!(fault.pointer, pointer, "{schema}");
+    }
+    for schema in [
+        closed("city"),
+        json!({"type": "object", "properties": {"a": closed("citty")}}),
+        json!({"type": "number", "enum": [1.5, "x"]}),
+        json!({"type": "integer", "enum": [1.0]}),
+        json!({"type": ["string", "null"], "enum": [null]}),
+    ] {
+        assert!(Validator::compile(&schema).is_ok(), "{schema}");
+    }
     for schema in [
         json!({"type": "object", "properties": {"n": {"$ref": "#"}}}),
         json!({"type": "array", "items": {"$ref": "#"}}),
@@ -367,7 +391,6 @@ fn a_schema_that_is_none_says_where() {
     // A property may have any name, and what is no wrapper may have other words.
     for schema in [
         json!({"properties": {"schema": inner, "type": {"enum": ["STRING"]}}}),
-        json!({"x-of": 1, "schema": inner}),
         json!({"schema": "public"}),
     ] {
         assert!(Validator::compile(&schema).is_ok(), "{schema}");

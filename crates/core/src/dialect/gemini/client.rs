@@ -13,7 +13,7 @@ mod write;
 use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
 use crate::dialect::empty_list;
 use crate::error::Error;
-use crate::ir::{Place, Reply, Request, Turn};
+use crate::ir::{Loss, Place, Reply, Request, Turn};
 
 pub use count::CountTokens;
 pub(in crate::dialect) use error::{body as error_body, value as error_value};
@@ -88,6 +88,14 @@ impl Client for Gemini {
     fn is_plain(&self, conversation: &[u8]) -> bool {
         memchr::memmem::find(conversation, super::sealed::MARK.as_bytes()).is_none()
             && !empty_list::may_stand_in(conversation, "args")
+    }
+
+    fn loss(&self, loss: &mut Loss) -> bool {
+        config::loss(loss)
+    }
+
+    fn blame(&self, error: Error) -> Error {
+        config::blame(error)
     }
 
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {

@@ -26,6 +26,42 @@ const SETTINGS: [(&str, &str, &str); 9] = [
     ("candidateCount", "n", "a whole number from 1"),
 ];
 
+/// What Gemini calls a setting of Chat's.
+fn own_name(chat: &str) -> Option<&'static str> {
+    let mut settings = SETTINGS.iter();
+    match chat {
+        "max_completion_tokens" => Some("maxOutputTokens"),
+        "stop" => Some("stopSequences"),
+        "logprobs" => Some("responseLogprobs"),
+        _ => settings.find_map(|(own, known, _)| (*known == chat).then_some(*own)),
+    }
+}
+
+/// A loss under Gemini's name; `false` of what no client of Gemini's asks for.
+pub(super) fn loss(loss: &mut Loss) -> bool {
+    let name = loss.pointer.strip_prefix('/').unwrap_or_default();
+    if name == "stream_options" {
+        return false;
+    }
+    if let Some(own) = own_name(name) {
+        loss.pointer = format!("/generationConfig/{own}");
+    }
+    true
+}
+
+/// The same of an error.
+pub(super) fn blame(mut error: Error) -> Error {
+    let chat = error.param.clone().unwrap_or_default();
+    if let Some(own) = own_name(&chat) {
+        let own = format!("generationConfig.{own}");
+        error.message = error
+            .message
+            .replace(&format!("`{chat}`"), &format!("`{own}`"));
+        error.param = Some(own);
+    }
+    error
+}
+
 /// What is read of it.
 #[derive(Debug, Default)]
 pub(super) struct Config {

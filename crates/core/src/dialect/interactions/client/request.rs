@@ -365,7 +365,12 @@ fn of_format(
             format!("`{at}` is no part of a format: say it in `type`, `mime_type` and `schema`");
         return Err(invalid(message, at.0));
     }
-    let own = format.get("mime_type").and_then(Value::as_str);
+    let own = format.get("mime_type").filter(|own| !own.is_null());
+    if own.is_some_and(|own| !own.is_string()) {
+        let at = at.member("mime_type");
+        return Err(invalid(format!("`{at}` must be a media type"), at.0));
+    }
+    let own = own.and_then(Value::as_str);
     let mime_at = match own {
         Some(_) => at.member("mime_type"),
         None => Origin::new("response_mime_type"),

@@ -6,8 +6,8 @@ use super::{invalid, member, need, tools};
 pub(super) use crate::dialect::client::field;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Amount, ClientConstraint, Constraint, Effort, Fields, Origin, OwnCalls, Request, Thinking,
-    Wire, raw,
+    Amount, ClientConstraint, Constraint, Effort, EnforcedBy, Fields, Loss, Origin, OwnCalls,
+    Request, Thinking, Wire, raw,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -105,7 +105,7 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         constraint,
         thinking: thinking(&fields)?,
         idle: Vec::new(),
-        losses: Vec::new(),
+        losses: unknown_effort(&fields)?,
         hides_thoughts: !asks_for_thoughts(&fields)?,
         hosted_choice: None,
         takes_hosted: false,
@@ -227,8 +227,15 @@ fn thinking(fields: &Fields) -> Result<Option<Thinking>, Error> {
             (Some("enabled"), Some(tokens)) => {
                 said.push((at.member("budget_tokens"), Amount::of_tokens(tokens)));
             }
-            (Some("enabled" | "adaptive"), _) => said.push((at, Amount::On)),
-            _ => {}
+            (Some("enabled" | "adaptive" | "auto"), _) => said.push((at, Amount::On)),
+            (None, _) => {}
+            (Some(_), _) => {
+                let at = at.member("type");
+                let message = format!(
+                    "`{at}` is not known: there are \"enabled\", \"adaptive\" and \"disabled\""
+                );
+                return Err(Error::new(Kind::InvalidRequest, message).at(at.0));
+            }
         }
     }
     let at = Origin::new("output_config");
@@ -239,6 +246,20 @@ fn thinking(fields: &Fields) -> Result<Option<Thinking>, Error> {
         said.push((at.member("effort"), Amount::Effort(effort)));
     }
     Ok(Thinking::elsewhere(said))
+}
+
+/// What is lost of an effort that is not known.
+fn unknown_effort(fields: &Fields) -> Result<Vec<Loss>, Error> {
+    let at = Origin::new("output_config");
+    let config = field::<Fields>(fields, "output_config", "an object")?;
+    let stated = member::<String>(&mut config.unwrap_or_default(), "effort", &at, "a string")?;
+    let unknown = stated.filter(|word| Effort::of(word).is_none());
+    let loss = |_| Loss {
+        pointer: at.member("effort").pointer(),
+        reason: "this effort is not known: the most that there is is asked for".to_owned(),
+        enforced_by: EnforcedBy::Nobody,
+    };
+    Ok(unknown.map(loss).into_iter().collect())
 }
 
 fn constraint(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {

@@ -54,6 +54,16 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
 fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
     let kind: Option<String> = member(&mut fields, "type", &origin, "a string")?;
     if let Some(kind) = kind.filter(|kind| kind != "custom") {
+        // Chat's tool, or a name that is misspelt: it would be left out for one that the server hosts.
+        if fields.has("input_schema") || kind == "function" {
+            let at = origin.member("type");
+            let kind: String = kind.chars().take(64).collect();
+            let message = format!(
+                "`{at}` is \"{}\", which has no schema: leave it out, and send the tool's `name`, `description` and `input_schema`",
+                kind.escape_debug()
+            );
+            return Err(invalid(message, &at));
+        }
         let published = known::published(&kind, &fields);
         let name = match published {
             Some(_) => name(&mut fields, &origin)?,

@@ -24,6 +24,7 @@ pub(super) fn read(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {
         found.extend(structured_outputs(&members)?);
     }
     if let Some(members) = field::<Map<String, Value>>(fields, "nvext", "an object")? {
+        check_names("nvext", &members, GUIDED)?;
         for name in GUIDED {
             found.extend(guided(&format!("nvext.{name}"), name, members.get(*name))?);
         }
@@ -100,7 +101,16 @@ fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstrain
         Ok(Some(stated(spelling, build(text))))
     };
     match kind {
-        "text" => Ok(None),
+        "text" => match format
+            .get("json_schema")
+            .filter(|schema| schema.is_object())
+        {
+            Some(_) => Err(invalid(
+                "response_format.type",
+                "is \"text\", under which no schema is heard: say \"json_schema\"",
+            )),
+            None => Ok(None),
+        },
         // With a wrapper it is that of the other type.
         "json_object" if format.get("json_schema").is_some_and(is_wrapper) => json_schema(format),
         "json_object" => match first_of(
@@ -195,16 +205,33 @@ fn json_schema(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, 
     Ok(Some(stated))
 }
 
+/// Refuses a member whose name is nearly one that states a constraint: nobody would hear it.
+fn check_names(field: &str, members: &Map<String, Value>, names: &[&str]) -> Result<(), Error> {
+    for member in members
+        .keys()
+        .filter(|member| !names.contains(&member.as_str()))
+    {
+        let is_near = |name: &&&str| strsim::osa_distance(name, member) <= 2;
+        if let Some(near) = names.iter().find(is_near) {
+            let problem = format!("is not known: is it `{near}`?");
+            return Err(invalid(&format!("{field}.{member}"), &problem));
+        }
+    }
+    Ok(())
+}
+
 fn structured_outputs(members: &Map<String, Value>) -> Result<Vec<ClientConstraint>, Error> {
-    let mut found = Vec::new();
-    for name in [
+    const NAMES: [&str; 6] = [
         "json",
         "json_object",
         "regex",
         "choice",
         "grammar",
         "structural_tag",
-    ] {
+    ];
+    let mut found = Vec::new();
+    check_names("structured_outputs", members, &NAMES)?;
+    for name in NAMES {
         let path = format!("structured_outputs.{name}");
         found.extend(guided(&path, name, members.get(name))?);
     }

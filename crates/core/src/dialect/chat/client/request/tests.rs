@@ -493,7 +493,7 @@ fn mistakes_name_their_field() {
         (
             with("structured_outputs", json!({"jsn": {}})),
             Kind::InvalidRequest,
-            "structured_outputs",
+            "structured_outputs.jsn",
         ),
         (with("tools", json!({})), Kind::InvalidRequest, "tools"),
         (
@@ -576,6 +576,44 @@ fn what_other_dialects_say_of_tools_is_refused_by_its_name() {
         (
             tool(json!({"type": "function", "function": beside(json!({"name": "f"}), "schema")})),
             "tools[0].function.schema",
+        ),
+        (
+            tool(json!({"type": "function", "function": beside(json!({"name": "f"}), "params")})),
+            "tools[0].function",
+        ),
+        (
+            tool(json!({"type": "Function", "function": {"name": "f"}})),
+            "tools[0].type",
+        ),
+        (
+            tool(
+                json!({"type": "custom", "custom": {"name": "f"}, "format": {"type": "grammar", "syntax": "regex", "definition": "a"}}),
+            ),
+            "tools[0].custom.format",
+        ),
+        (
+            tool(
+                json!({"type": "custom", "custom": {"name": "f", "syntax": "regex", "definition": "a"}}),
+            ),
+            "tools[0].custom.format",
+        ),
+        (
+            with(
+                "structured_outputs",
+                json!({"json": {"type": "object"}, "regx": "a+"}),
+            ),
+            "structured_outputs.regx",
+        ),
+        (
+            with("nvext", json!({"guided_jsn": {"type": "object"}})),
+            "nvext.guided_jsn",
+        ),
+        (
+            with(
+                "response_format",
+                json!({"type": "text", "json_schema": {"name": "n", "schema": {}}}),
+            ),
+            "response_format.type",
         ),
         (
             tool(beside(bare.clone(), "parameters")),

@@ -126,6 +126,12 @@ fn misplaced(at: &Origin) -> Error {
     Error::new(Kind::InvalidRequest, message).at(at.0.clone())
 }
 
+fn misplaced_format(tool: &Origin) -> Error {
+    let at = tool.member("custom").member("format");
+    let message = format!("the grammar of a custom tool is read in `{at}` alone: send it there");
+    Error::new(Kind::InvalidRequest, message).at(at.0)
+}
+
 #[derive(Deserialize)]
 struct ToolWire {
     r#type: Option<String>,
@@ -147,6 +153,18 @@ struct FunctionWire {
     name: Option<String>,
     description: Option<String>,
     parameters: Option<Value>,
+    /// A schema under another name.
+    #[serde(
+        alias = "args",
+        alias = "args_schema",
+        alias = "arguments",
+        alias = "json_schema",
+        alias = "params",
+        alias = "parametersJsonSchema",
+        alias = "parameters_json_schema",
+        alias = "properties"
+    )]
+    elsewhere: Option<IgnoredAny>,
     strict: Option<bool>,
     input_schema: Option<IgnoredAny>,
     #[serde(rename = "inputSchema")]
@@ -159,6 +177,9 @@ struct CustomWire {
     name: Option<String>,
     description: Option<String>,
     format: Option<FormatWire>,
+    /// A grammar in another place than `format`.
+    #[serde(alias = "grammar", alias = "syntax")]
+    elsewhere: Option<IgnoredAny>,
 }
 
 /// Chat nests the grammar, Responses does not; both are read.
@@ -186,6 +207,7 @@ impl ToolWire {
                     name: self.name,
                     description: self.description,
                     parameters: self.parameters,
+                    elsewhere: None,
                     strict: self.strict,
                     input_schema: self.input_schema,
                     camel_case: self.camel_case,
@@ -198,12 +220,30 @@ impl ToolWire {
             }
             "custom" => {
                 refuse_misplaced(&origin, [self.input_schema, self.camel_case, self.schema])?;
+                let is_grammar =
+                    |format: &FormatWire| format.r#type != "text" || format.grammar.is_some();
+                let is_beside =
+                    self.custom.is_some() && self.format.as_ref().is_some_and(is_grammar);
                 let custom = self.custom.unwrap_or(CustomWire {
                     name: self.name,
                     description: self.description,
                     format: self.format,
+                    elsewhere: None,
                 });
+                if is_beside && custom.format.is_none() || custom.elsewhere.is_some() {
+                    return Err(misplaced_format(&origin));
+                }
                 custom.read(&origin)
+            }
+            // It would be left out for one that the server hosts.
+            kind if is_function(kind) && (self.function.is_some() || self.parameters.is_some()) => {
+                let at = origin.member("type");
+                let kind: String = kind.chars().take(64).collect();
+                let message = format!(
+                    "`{at}` is \"{}\", which has no schema: a function is of type \"function\"",
+                    kind.escape_debug()
+                );
+                Err(Error::new(Kind::InvalidRequest, message).at(at.0))
             }
             hosted => Ok(Tool {
                 input_origin: origin.clone(),
@@ -219,11 +259,24 @@ impl ToolWire {
     }
 }
 
+/// Whether a type is that of a function, but for how it is written. Others have members of these names, too (Moonshot's
+/// `builtin_function`, `OpenRouter`'s own).
+fn is_function(kind: &str) -> bool {
+    const WORDS: [&str; 4] = ["function", "functions", "function_call", "tool"];
+    WORDS.iter().any(|word| kind.eq_ignore_ascii_case(word))
+}
+
 impl FunctionWire {
     fn read(self, origin: &Origin, body: &Origin) -> Result<Tool, Error> {
         let input_origin = body.member("parameters");
         if self.parameters.is_none() {
             refuse_misplaced(body, [self.input_schema, self.camel_case, self.schema])?;
+            if self.elsewhere.is_some() {
+                let message = format!(
+                    "`{body}` has its schema under another name, where it is not read: send it as `{input_origin}`"
+                );
+                return Err(Error::new(Kind::InvalidRequest, message).at(body.0.clone()));
+            }
         }
         let schema = match self.parameters {
             // OpenAI: "Omitting parameters defines a function with an empty parameter list."
@@ -271,7 +324,7 @@ impl CustomWire {
 
 impl FormatWire {
     fn read(self, at: &str) -> Result<Option<Constraint>, Error> {
-        if self.r#type == "text" {
+        if self.r#type == "text" && self.grammar.is_none() {
             return Ok(None);
         }
         let (syntax, text) = match (self.grammar, self.syntax, self.definition) {
