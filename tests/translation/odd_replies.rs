@@ -371,3 +371,63 @@ fn chunks_are_what_strict_clients_take() {
         [r#"f{"city":"Oslo"}"#]
     );
 }
+
+/// What a client hears of a stream of these bytes.
+fn heard(path: &str, server: &str, bytes: &str) -> String {
+    let recorded = Recorded {
+        status: 200,
+        streamed: true,
+        body: bytes.as_bytes().to_vec(),
+    };
+    let body = json!({"model": "m", "stream": true, "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]});
+    whole(&planned(path, &body, server), &rule(server), &recorded)
+}
+
+#[test]
+fn an_error_in_the_place_of_a_stream_is_an_error() {
+    let part = |delta: &str, finish: &str| {
+        format!(
+            r#"data: {{"choices":[{{"index":0,"delta":{{"content":"{delta}"}},"finish_reason":{finish}}}]}}"#
+        ) + "\n\n"
+    };
+    let size = r#"{"code":400,"message":"the request exceeds the available context size. Try again","type":"exceed_context_size_error"}"#;
+    for (server, bytes, code) in [
+        // llama.cpp before September 2025.
+        ("llama-cpp", format!("error: {size}\n\ndata: [DONE]\n\n"), "context_length_exceeded"),
+        (
+            "llama-cpp",
+            part("Hel", "null") + &format!("error: {size}\n\ndata: [DONE]\n\n"),
+            "context_length_exceeded",
+        ),
+        ("plain", "data: [DONE]\n\n".to_owned(), "upstream_truncated"),
+        ("openai", "data: [DONE]\n\n".to_owned(), "upstream_truncated"),
+        // Lemonade.
+        ("plain", format!(r#"{{"error":{size}}}"#), "context_length_exceeded"),
+        // Venice.
+        (
+            "plain",
+            r#"data: {"choices":null,"error_type":"context_length_exceeded","error_message":"too much"}"#.to_owned()
+                + "\n\ndata: [DONE]\n\n",
+            "context_length_exceeded",
+        ),
+        // DashScope.
+        (
+            "plain",
+            "id:1\nevent:error\n:HTTP_STATUS/429\ndata:{\"code\":\"Throttling.AllocationQuota\",\"message\":\"slower\"}\n\n".to_owned(),
+            "rate_limited",
+        ),
+        // LMDeploy.
+        (
+            "lmdeploy",
+            part("internal error happened, status code ResponseType.INPUT_LENGTH_ERROR", "\"error\"") + "data: [DONE]\n\n",
+            "context_length_exceeded",
+        ),
+        ("tensorrt-llm", part("Hel", "\"timeout\"") + "data: [DONE]\n\n", "upstream_error"),
+    ] {
+        for path in [CHAT, MESSAGES] {
+            let told = heard(path, server, &bytes);
+            assert!(told.contains(&format!("ERROR {code}: ")), "{server} {path} {bytes}: {told}");
+            assert!(!told.contains("internal error happened\""), "{told}");
+        }
+    }
+}

@@ -237,6 +237,8 @@ pub struct Ends {
     pub cut: Vec<String>,
     /// It went wrong, whatever came of it.
     pub failed: Vec<String>,
+    /// What the content of such a reply begins with where it is the server's error, and no model's word.
+    pub faults: Vec<String>,
     /// Clients of the same wire act on what stands in its errors, which they are given as they came.
     pub own_errors: bool,
     /// Clients of the same wire read the counts of tokens in the last chunk of a stream, which nobody asks for.

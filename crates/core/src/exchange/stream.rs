@@ -536,6 +536,10 @@ impl StreamTranslator {
             return Err(Fault::Violation(broken));
         }
         let came = u32::try_from(self.choices.len()).unwrap_or(u32::MAX);
+        if came == 0 && self.terms.demands_nothing {
+            // Of a reply that is nothing but its end (llama.cpp, of a prompt that is too long: NousResearch/hermes-agent#65631).
+            return Err(Fault::Error(cut()));
+        }
         if came < self.terms.choices && !self.terms.demands_nothing {
             let violation = too_few_choices(came, self.terms.choices);
             match self.choices.values_mut().next() {

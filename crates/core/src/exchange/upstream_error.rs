@@ -191,6 +191,8 @@ struct Reported {
     message: String,
     param: Option<String>,
     code: Option<String>,
+    /// Its `type`.
+    kind: Option<String>,
     /// The status that it names.
     status: Option<u16>,
     /// After how many seconds to ask again, where the body says so: Gemini has no header for it, and OpenAI none in a stream.
@@ -199,8 +201,8 @@ struct Reported {
     refuses_key: bool,
 }
 
-/// Types, codes and states that stand for a status: OpenAI's, Anthropic's, vLLM's and Gemini's words.
-const STATUSES: [(&str, u16); 12] = [
+/// Types, codes and states that stand for a status: OpenAI's, Anthropic's, vLLM's, Gemini's and DashScope's words.
+const STATUSES: [(&str, u16); 14] = [
     ("invalid_request_error", 400),
     ("BadRequestError", 400),
     ("rate_limit_error", 429),
@@ -213,6 +215,8 @@ const STATUSES: [(&str, u16); 12] = [
     ("overloaded_error", 529),
     ("server_is_overloaded", 503),
     ("UNAVAILABLE", 503),
+    ("Throttling", 429),
+    ("InvalidParameter", 400),
 ];
 
 /// Codes that stand for one, where no status of HTTP's is among the body: MiniMax's (`base_resp`, its documentation) and SiliconFlow's.
@@ -237,7 +241,9 @@ impl Reported {
     /// Of the prompt, as any server says it.
     fn is_too_long(&self, pieces: &[String]) -> bool {
         let mut pieces = pieces.iter();
-        self.code.as_deref() == Some(Kind::ContextLength.code())
+        let words = [Kind::ContextLength.code(), "exceed_context_size_error"];
+        let mut said = [&self.code, &self.kind].into_iter().flatten();
+        said.any(|said| words.contains(&said.as_str()))
             || pieces.any(|piece| self.message.contains(piece.as_str()))
     }
 
@@ -248,6 +254,7 @@ impl Reported {
     }
 
     fn read(body: &[u8]) -> Self {
+        let body = of_event(body);
         let mut value: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
         // Gemini has some errors in a list of one.
         if let Some(only) = value.get_mut(0) {
@@ -265,6 +272,9 @@ impl Reported {
             // Cloudflare's, and MiniMax's.
             .or_else(|| text(&value["errors"][0]["message"]))
             .or_else(|| text(&value["base_resp"]["status_msg"]))
+            // Venice's, and Zhipu's gateway's.
+            .or_else(|| text(&value["error_message"]))
+            .or_else(|| text(&value["msg"]))
             .unwrap_or_else(|| plain(body));
         // What the provider behind a gateway said ("Provider returned error", OpenRouter): an error reply of its own, or words.
         let behind = inner["metadata"]["raw"].as_str();
@@ -278,8 +288,12 @@ impl Reported {
             .into_iter()
             .flatten()
             .find(|status| (400..600).contains(status));
-        let words = ["type", "code", "status"].map(|name| inner[name].as_str());
-        let is_said = |(word, _): &&(&str, u16)| words.contains(&Some(*word));
+        let words = ["type", "code", "status", "error_type"].map(|name| inner[name].as_str());
+        let is_said = |(word, _): &&(&str, u16)| {
+            // DashScope's have more behind a point (`Throttling.AllocationQuota`).
+            let begins = |said: &str| said.split('.').next() == Some(*word);
+            words.into_iter().flatten().any(begins)
+        };
         let said = STATUSES.iter().find(is_said).map(|(_, status)| *status);
         let code = [&inner["code"], &value["base_resp"]["status_code"]];
         let code = code.into_iter().find_map(Value::as_u64);
@@ -288,12 +302,23 @@ impl Reported {
         Self {
             message: shortened(message.trim(), MAX_MESSAGE_CHARS).into_owned(),
             param: text(&inner["param"]),
-            code: text(&inner["code"]),
+            code: text(&inner["code"]).or_else(|| text(&inner["error_type"])),
+            kind: text(&inner["type"]),
             status: named.and_then(|status| u16::try_from(status).ok()).or(said),
             retry_after: retry_after(&inner["details"]).or_else(|| again_in(&message)),
             refuses_key: is_key_wrong(&inner["details"]),
         }
     }
+}
+
+/// The data of an event: DashScope answers a stream's request with one, whatever the status.
+fn of_event(body: &[u8]) -> &[u8] {
+    if !body.starts_with(b"id:") && !body.starts_with(b"event:") && !body.starts_with(b"data:") {
+        return body;
+    }
+    let mut lines = body.split(|byte| *byte == b'\n');
+    let data = lines.find_map(|line| line.strip_prefix(b"data:"));
+    data.map_or(body, <[u8]>::trim_ascii)
 }
 
 /// google.rpc's `ErrorInfo` of a key that is not one.

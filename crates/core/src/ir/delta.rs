@@ -42,8 +42,10 @@ impl FinishReason {
             }
             // The last two are mlx-lm's and others' (ml-explore/mlx-lm#782).
             "tool_calls" | "function_call" | "tool_call" | "tool_use" => Self::ToolCalls,
-            // Z.ai's and Gemini's.
-            "content_filter" | "sensitive" | "SAFETY" => Self::ContentFilter,
+            // Z.ai's, Gemini's and Bedrock's.
+            "content_filter" | "sensitive" | "SAFETY" | "guardrail_intervened" => {
+                Self::ContentFilter
+            }
             other => Self::Other(other.to_owned()),
         }
     }

@@ -478,7 +478,7 @@ fn render(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Rende
     Some((String::new(), render))
 }
 
-fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
+pub(super) fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
     let mut rules = Vec::new();
     for mut keys in keys.tables(file, "launch") {
         let contains = keys.required(file, "contains", "a piece of the server's error message");

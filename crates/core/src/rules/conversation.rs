@@ -150,6 +150,7 @@ pub(super) fn reply(
     let ends = Ends {
         cut: plain(reply.strings(file, "cut")),
         failed: plain(reply.strings(file, "failed")),
+        faults: plain(reply.strings(file, "faults")),
         own_errors: reply.boolean(file, "own_errors"),
         counts_unasked: reply.boolean(file, "counts_unasked"),
     };

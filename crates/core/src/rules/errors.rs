@@ -1,6 +1,7 @@
 //! Reads `errors.toml`: what errors mean, whichever server's they are.
 
 use super::LaunchRule;
+use super::compile::launch;
 use super::facts::{NO_EFFORT, NO_FIELD};
 use crate::datafile::{File, Keys, RuleFault, Source, unknown};
 use crate::ir::{Effort, Refusal};
@@ -14,6 +15,8 @@ const FIELD: &str = "$field";
 pub(super) struct Errors {
     /// What chat templates answer to what they refuse: each fact by itself, in the order in which they are tried.
     pub(super) templates: Vec<LaunchRule>,
+    /// What servers of any dialect may answer.
+    pub(super) common: Vec<LaunchRule>,
     /// What is answered to fields that carry no demand, by servers that do not know them.
     pub(super) fields: Vec<LaunchRule>,
     /// Pieces of what is said of a prompt that is too long.
@@ -57,6 +60,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
             }));
         }
     }
+    let common = launch(&mut file, &mut keys);
     let fields = fields(&mut file, &mut keys);
     let [too_long, refused, garbled] = ["context_length", "refused", "garbled"].map(|table| {
         let mut pieces = Vec::new();
@@ -70,6 +74,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
     keys.finish(&mut file);
     let errors = Errors {
         templates: rules,
+        common,
         fields,
         too_long: too_long.into(),
         refused: refused.into(),

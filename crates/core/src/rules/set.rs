@@ -140,9 +140,12 @@ impl RuleSet {
                     if dialect.templates {
                         dialect.launch.extend_from_slice(&errors.templates);
                     }
-                    // Who acts on a server's own errors is told of each field.
-                    if dialect.server.wire() == Wire::Chat && !dialect.ends.own_errors {
-                        dialect.launch.extend_from_slice(&errors.fields);
+                    if dialect.server.wire() == Wire::Chat {
+                        dialect.launch.extend_from_slice(&errors.common);
+                        // Who acts on a server's own errors is told of each field.
+                        if !dialect.ends.own_errors {
+                            dialect.launch.extend_from_slice(&errors.fields);
+                        }
                     }
                     dialect.too_long = Arc::clone(&errors.too_long);
                     dialect.refused = Arc::clone(&errors.refused);

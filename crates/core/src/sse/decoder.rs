@@ -4,6 +4,9 @@ use super::SseEvent;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
+/// What the JSON of an error begins with.
+const ERROR: &[u8] = b"{\"error\"";
+
 /// More memory than this is not kept between events: streams are many.
 const MAX_SPARE_BYTES: usize = 2048;
 
@@ -102,7 +105,7 @@ impl Decoder {
     }
 
     /// The body ended. A last `[DONE]` counts as delivered even where its blank line, or its line
-    /// end, is missing; any other unfinished event is dropped.
+    /// end, is missing, and so does an error; any other unfinished event is dropped.
     pub fn finish(&mut self, out: &mut Vec<SseEvent>) -> Tail {
         let line = std::mem::take(&mut self.line);
         let is_field_cut = !line.is_empty() && !line.starts_with(b":");
@@ -118,7 +121,8 @@ impl Decoder {
             };
         }
         let last = self.take_event();
-        if !last.is_done() {
+        let is_error = last.data.starts_with(ERROR) && last.data.ends_with(b"}");
+        if !last.is_done() && !is_error {
             return Tail::Partial;
         }
         out.push(last);
@@ -175,11 +179,10 @@ impl Decoder {
             None => (line, &b""[..]),
         };
         match field {
-            b"data" => {
-                self.data.reserve(value.len() + 1);
-                self.data.extend_from_slice(value);
-                self.data.push(b'\n');
-            }
+            // llama.cpp's errors before September 2025 (ggml-org/llama.cpp#16109).
+            b"data" | b"error" => self.take_data(value),
+            // The same passed on as its body was (lemonade-sdk/lemonade#2826).
+            _ if line.starts_with(ERROR) => self.take_data(line),
             b"event" => {
                 self.event.clear();
                 self.event.extend_from_slice(value);
@@ -187,6 +190,12 @@ impl Decoder {
             // `id`, `retry`, comments (an empty name) and names that nobody knows.
             _ => {}
         }
+    }
+
+    fn take_data(&mut self, value: &[u8]) {
+        self.data.reserve(value.len() + 1);
+        self.data.extend_from_slice(value);
+        self.data.push(b'\n');
     }
 
     fn take_event(&mut self) -> SseEvent {

@@ -61,7 +61,8 @@ impl Server for ChatServer {
 }
 
 /// Whether what has no choices says why. Of vLLM before 0.10.1, SGLang and SiliconFlow the error is at the top, of others its message is all
-/// that there is; `detail` is FastAPI's, `errors` Cloudflare's, and `base_resp` MiniMax's, where it stands in good replies, too.
+/// that there is; `detail` is FastAPI's, `errors` Cloudflare's, `error_message` Venice's, `msg` Zhipu's gateway's, and `base_resp` MiniMax's,
+/// where it stands in good replies, too.
 fn is_error(fields: &Fields) -> bool {
     let is_there = |name: &str| fields.raw(name).is_some_and(|raw| raw != "null");
     let begins = |name: &str, with: &[char]| {
@@ -76,6 +77,8 @@ fn is_error(fields: &Fields) -> bool {
         said.is_some_and(|said| said["status_code"].as_i64().is_some_and(|code| code != 0))
     };
     begins("message", &['"'])
+        || begins("error_message", &['"'])
+        || begins("msg", &['"']) && is_there("code")
         || begins("detail", &['"', '['])
         || begins("errors", &['['])
         || fields.raw("base_resp").is_some_and(is_failed)
@@ -115,13 +118,23 @@ fn error(choice: &ChoiceReading) -> Option<&str> {
 }
 
 /// Why a choice ended, in the wire's words where the server has its own.
-fn finish(reason: FinishReason, fields: &Fields, about: &About) -> Result<FinishReason, String> {
+fn finish(
+    reason: FinishReason,
+    choice: &mut ChoiceReading,
+    about: &About,
+) -> Result<FinishReason, String> {
     match reason {
         FinishReason::Other(word) if about.ends.cut.contains(&word) => Ok(FinishReason::Length),
         FinishReason::Other(word) if about.ends.failed.contains(&word) => {
-            Err(format!("the server's reply broke off ({word}): ask again"))
+            let is_fault = |text: &mut String| {
+                let mut faults = about.ends.faults.iter();
+                faults.any(|fault| text.starts_with(fault.as_str()))
+            };
+            let fault = choice.content.take_if(is_fault);
+            Err(fault
+                .unwrap_or_else(|| format!("the server's reply broke off ({word}): ask again")))
         }
-        reason => Ok(stopped(reason, fields, about)),
+        reason => Ok(stopped(reason, &choice.fields, about)),
     }
 }
 

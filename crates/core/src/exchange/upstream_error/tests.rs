@@ -344,3 +344,60 @@ fn a_field_that_a_server_does_not_know_is_one_of_the_bodys_own() {
         );
     }
 }
+
+#[test]
+fn an_error_reply_is_read_in_whatever_form_it_comes() {
+    let rule = RuleSet::builtin().resolve("plain", None).unwrap();
+    for (status, body, words, kind) in [
+        (
+            429,
+            "id:1\nevent:error\n:HTTP_STATUS/429\ndata:{\"code\":\"Throttling\",\"message\":\"slower\"}\n\n",
+            "the server answered 429: slower",
+            Kind::RateLimited,
+        ),
+        (
+            413,
+            r#"{"error":{"code":"tokens_limit_reached","message":"Request body too large for gpt-4o model. Max size: 8000 tokens."}}"#,
+            "Max size",
+            Kind::ContextLength,
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"no","type":"exceed_context_size_error"}}"#,
+            "no",
+            Kind::ContextLength,
+        ),
+    ] {
+        let error = upstream_error(&rule, status, body.as_bytes());
+        assert_eq!(error.kind, kind, "{body}");
+        assert!(error.message.contains(words), "{}", error.message);
+        assert!(!error.message.contains("event:"), "{}", error.message);
+    }
+}
+
+#[test]
+fn limits_and_choices_that_a_model_does_not_take_are_learnt_of_any_server() {
+    for server in ["plain", "openai", "openrouter", "tgi", "vllm"] {
+        let rule = RuleSet::builtin().resolve(server, None).unwrap();
+        for (said, fact) in [
+            (
+                "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 20",
+                "limit_over_room",
+            ),
+            ("Range of max_tokens should be [1, 8192]", "limit_over_room"),
+            (
+                "'max_tokens' or 'max_completion_tokens' is too large: 32000.",
+                "limit_over_room",
+            ),
+            ("Tool choice must be auto", "no_forced_calls"),
+            (
+                "tool_choice 'required' is incompatible with thinking enabled",
+                "no_forced_calls",
+            ),
+        ] {
+            let told = super::launch_facts_in(&rule, said);
+            let known = told.iter().find(|told| told.fact == fact);
+            assert!(known.is_some_and(|told| !told.is_sure), "{server}: {said}");
+        }
+    }
+}

@@ -178,7 +178,7 @@ impl Stream {
         }
         let index = choice.index;
         let reason = choice.finish.take();
-        let reason = reason.map(|reason| finish(reason, &choice.fields, &self.about));
+        let reason = reason.map(|reason| finish(reason, &mut choice, &self.about));
         if choice.is_elsewhere && self.said.contains(&index) {
             // All of it once more.
             (choice.content, choice.thought, choice.refusal) = (None, None, None);

@@ -42,7 +42,7 @@ fn choice(mut choice: ChoiceReading, about: &About, sink: &mut Sink<'_>) -> Resu
         return Err(ReplyFault::Error(error.to_owned()));
     }
     let reason = choice.finish.take().unwrap_or(FinishReason::Stop);
-    let reason = finish(reason, &choice.fields, about);
+    let reason = finish(reason, &mut choice, about);
     let reason = reason.map_err(|message| {
         ReplyFault::Error(serde_json::json!({"message": message}).to_string())
     })?;
