@@ -55,6 +55,35 @@ fn a_message_that_comes_back_whole_has_no_members_that_the_next_server_refuses()
     assert!(planned(CHAT, &body, "vllm@0.32.0").is_passthrough());
 }
 
+/// `tool_calls: []` is a 400 there (openai/openai-node#1341, home-assistant/core#118577), as is a null for a call.
+#[test]
+fn what_says_nothing_of_a_message_is_left_out() {
+    let user = json!({"role": "user", "content": "hi"});
+    let empty = json!({"role": "assistant", "content": "Hello.", "tool_calls": []});
+    let dumped = json!({"role": "assistant", "content": "Hello.", "refusal": null, "annotations": [], "audio": null,
+        "function_call": null, "tool_calls": null});
+    let thought =
+        json!({"role": "assistant", "content": null, "reasoning_content": "hm", "tool_calls": []});
+    let body = asking(&json!({"messages": [user, empty, user, dumped, user, thought, user]}));
+    let plain = json!({"role": "assistant", "content": "Hello."});
+    for server in ["openai", "deepseek", "xai", "together", "openrouter"] {
+        let (there, losses) = sent(CHAT, &body, server);
+        for at in [1, 3] {
+            assert_eq!(there["messages"][at], plain, "{server}");
+            let place = format!("/messages/{at}");
+            assert!(losses.iter().all(|at| !at.starts_with(&place)), "{server}");
+        }
+        let left = &there["messages"][5];
+        assert_eq!(left["content"], "", "{server}: no null but beside calls");
+        assert!(left.get("tool_calls").is_none(), "{server}");
+    }
+    // A list without items stands nowhere, for templates count what is there.
+    let body = asking(&json!({"messages": [user, empty, user]}));
+    let (there, losses) = sent(CHAT, &body, "vllm@0.32.0");
+    assert_eq!(there["messages"][1], plain);
+    assert_eq!(losses, Vec::<String>::new());
+}
+
 #[test]
 fn codex_and_others_say_what_groq_and_cerebras_do_not_know() {
     let body = asking(

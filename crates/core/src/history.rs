@@ -48,6 +48,7 @@ pub fn fit(turns: &mut Vec<Turn>, to: &Fitting<'_>) -> Vec<Loss> {
     content::files(turns, to, &mut ledger);
     content::images(turns, to, &mut ledger);
     text::calls(turns, to, &mut ledger);
+    content::silent(turns);
     content::empty(turns, to, &mut ledger);
     roles::instructions(turns, to, &mut ledger);
     roles::userless(turns, to, &mut ledger);

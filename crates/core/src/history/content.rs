@@ -38,6 +38,9 @@ pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
         if to.refuses(Refusal::ExtraMembers) {
             without_extras(turn, to, ledger);
         }
+        if to.refuses(Refusal::NullMembers) && turn.role == Role::Assistant {
+            turn.edits.add(Edits::NULLS);
+        }
         let named = turn.unknown.iter().position(|below| below == "/name");
         if let Some(at) = named.filter(|_| to.refuses(Refusal::Names)) {
             let reason = || format!("{} refuses names of those who speak", to.title);
@@ -287,6 +290,23 @@ fn of_user(parts: &mut Vec<Part>) -> Option<Turn> {
         parts,
         ..Turn::added(Role::User, "")
     })
+}
+
+/// What was left of a turn of the model's that only thought, or of an empty list of calls: "expected a string, got null"
+/// (vercel/ai#13744).
+pub(super) fn silent(turns: &mut [Turn]) {
+    let is_silent = |turn: &&mut Turn| {
+        turn.role == Role::Assistant
+            && turn.edits.is_any()
+            && turn.parts.is_empty()
+            && turn.calls.is_empty()
+            // A voice is told by its id.
+            && turn.unknown.is_empty()
+    };
+    for turn in turns.iter_mut().filter(is_silent) {
+        // Written as an empty text.
+        turn.edits.add(Edits::CONTENT);
+    }
 }
 
 /// Turns that say nothing, calls without a content, and text beside calls.

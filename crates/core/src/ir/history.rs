@@ -170,8 +170,10 @@ pub enum Refusal {
     TextParts,
     /// Names of tools' parameters of anything but letters, digits, `_`, `.` and `-`, or of more than 64.
     OddKeys,
-    /// A content that is no text and no list of parts, and a list without items for a call's arguments.
+    /// A content that is no text and no list of parts, and a list without items for a call's arguments, or for the calls.
     OddContent,
+    /// Members of the model's messages that are null, or lists without items.
+    NullMembers,
 }
 
 impl Refusal {
@@ -218,6 +220,7 @@ impl Refusal {
         ("text_parts", Self::TextParts),
         ("odd_keys", Self::OddKeys),
         ("odd_content", Self::OddContent),
+        ("null_members", Self::NullMembers),
     ];
 
     /// The one that a fact is about, which was learnt from an error: `refuses_` and its word.
@@ -234,10 +237,17 @@ impl Refusal {
             Self::Developer => &[b"\"developer\""],
             Self::CustomCalls => &[b"\"custom\""],
             Self::LegacyCalls => &[b"\"function_call\""],
+            // What SDKs dump has one of them.
+            Self::NullMembers => &[b"\"refusal\"", b"\"function_call\""],
             Self::Files | Self::TextFiles => &[b"\"file\""],
             Self::ReasoningContent => &[b"\"reasoning_content\""],
             Self::Unordered => &[b"\"tool\""],
-            Self::OddContent => &[b"\"content\"", b"\"arguments\"", b"\"mimeType\""],
+            Self::OddContent => &[
+                b"\"content\"",
+                b"\"arguments\"",
+                b"\"mimeType\"",
+                b"\"tool_calls\"",
+            ],
             _ => &[],
         }
     }
@@ -323,6 +333,7 @@ impl History {
                 (Some(b'a'), Some(b'r')) | (Some(b'c'), Some(b'o')) | (Some(b'm'), Some(b'i')) => {
                     return is_odd(rest);
                 }
+                (Some(b't'), _) if rest.starts_with(b"\"tool_calls\"") => return is_odd(rest),
                 (Some(b'c'), Some(b'u')) | (Some(b'd' | b'f' | b'r' | b't'), _) => {}
                 _ => return false,
             }
@@ -344,11 +355,12 @@ mod tests {
         let signs = Refusal::WORDS.iter().flat_map(|(_, what)| what.signs());
         // Of these the value tells.
         let named = |sign: &[u8]| Refusal::OddContent.signs().contains(&sign);
-        let odd: [&[u8]; 4] = [
+        let odd: [&[u8]; 5] = [
             b"\"content\":8",
             b"\"content\":[]",
             b"\"arguments\":\"[]",
             b"\"mimeType\":",
+            b"\"tool_calls\":[]",
         ];
         let alone = signs.copied().filter(|sign| !named(sign));
         for sign in alone.chain(odd) {

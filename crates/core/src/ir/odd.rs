@@ -1,14 +1,18 @@
 //! Members of Chat's messages that are no text and no list of parts, though what they mean is plain: found in a conversation that is not read.
 
 /// Whether a member begins here, at its name's quote, whose value is such: as `content` an object, a number, or a list of anything but
-/// parts; as `arguments` a list without items, which PHP makes of an object without members.
+/// parts; as `arguments` a list without items, which PHP makes of an object without members; as `tool_calls` one, which SDKs make of no calls.
 pub(super) fn is_odd(text: &[u8]) -> bool {
     let value = |name: &[u8]| behind(text.strip_prefix(name)?)?.strip_prefix(b":");
     if let Some(value) = value(b"\"content\"") {
         return is_odd_content(value).unwrap_or(false);
     }
     // A part of MCP's has a `mimeType`.
-    value(b"\"arguments\"").is_some_and(is_empty_list) || value(b"\"mimeType\"").is_some()
+    let lists: [&[u8]; 2] = [b"\"arguments\"", b"\"tool_calls\""];
+    lists
+        .iter()
+        .any(|name| value(name).is_some_and(is_empty_list))
+        || value(b"\"mimeType\"").is_some()
 }
 
 /// None where the bytes end.
@@ -57,6 +61,7 @@ mod tests {
             r#""content": [{"t":8}]"#,
             r#""arguments":"[]""#,
             r#""arguments": []"#,
+            r#""tool_calls": []"#,
             r#""mimeType": "image/png""#,
         ] {
             assert!(is_odd(odd.as_bytes()), "{odd}");
@@ -71,6 +76,8 @@ mod tests {
             r#""arguments":"{}""#,
             r#""arguments":"[1]""#,
             r#""arguments":"#,
+            r#""tool_calls":[{"id":"a"}]"#,
+            r#""tool_calls":null"#,
         ] {
             assert!(!is_odd(usual.as_bytes()), "{usual}");
         }

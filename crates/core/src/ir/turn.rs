@@ -55,7 +55,7 @@ pub struct Turn {
 
 /// What of a turn is not as the client said it: all else keeps its bytes where the server is of the client's wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Edits(u8);
+pub struct Edits(u16);
 
 impl Edits {
     /// Who speaks.
@@ -74,6 +74,8 @@ impl Edits {
     pub const ALL: Self = Self(64);
     /// The members that the server's API does not name, which go.
     pub const EXTRAS: Self = Self(128);
+    /// The members that say nothing, which go.
+    pub const NULLS: Self = Self(256);
 
     /// Notes one more.
     pub fn add(&mut self, other: Self) {

@@ -175,12 +175,13 @@ fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Bo
             }
         }
     }
-    if turn.edits.has(Edits::EXTRAS) {
+    let (is_alone, is_spare) = (turn.edits.has(Edits::EXTRAS), turn.edits.has(Edits::NULLS));
+    if is_alone || is_spare {
         let before = message.0.len();
         message.0.retain(|name, value| {
             let is_its_own = MEMBERS.contains(&name.as_str()) || written.get(name).is_some();
             let says_nothing = matches!(value.get(), "null" | "[]") && name != "content";
-            is_its_own && !says_nothing
+            (is_its_own || !is_alone) && !says_nothing
         });
         is_changed |= message.0.len() != before;
     }
