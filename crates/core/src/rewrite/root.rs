@@ -19,6 +19,11 @@ impl Writer<'_> {
     ) -> Result<Option<(Strategy, Rewrap)>, Error> {
         let spelling = self.request.constraint.as_ref();
         let spelling = spelling.map(|stated| stated.spelling.0.as_str());
+        let any_object = Constraint::JsonObject;
+        let stated = match self.is_any(stated) {
+            true => &any_object,
+            false => stated,
+        };
         if let Some(wrapped) = self.in_object(stated) {
             let known = self.losses.len();
             self.wraps_answer = true;
@@ -37,6 +42,19 @@ impl Writer<'_> {
             false => Rewrap::Keep,
         };
         Ok(placed.map(|strategy| (strategy, rewrap)))
+    }
+
+    /// Whether any JSON is asked for (Gemini's JSON mode), where the server takes no schema that says nothing: what its own JSON mode
+    /// answers satisfies that.
+    fn is_any(&self, stated: &Constraint) -> bool {
+        let Constraint::JsonSchema(schema) = stated else {
+            return false;
+        };
+        let says_nothing = match schema {
+            Value::Object(map) => map.is_empty(),
+            other => *other == Value::Bool(true),
+        };
+        says_nothing && self.rule.schema.any_as_object
     }
 
     /// The schema of an object around the answer, where the server takes no schema of a root like this one's.

@@ -10,6 +10,12 @@ impl Writer<'_> {
     pub(super) fn keep_from_stopping(&mut self, strategy: Strategy) {
         let stops = server::stop_texts(self.request.settings());
         if stops.is_empty() {
+            // OpenAI refuses a list of none, and with one Ollama's models lose their own.
+            let stated = self.request.settings().raw("stop");
+            let items = stated.and_then(|stated| stated.strip_prefix('['));
+            if items.is_some_and(|items| items.trim_start() == "]") {
+                self.body.stop_at(&[]);
+            }
             return;
         }
         let mut kept = stops.clone();

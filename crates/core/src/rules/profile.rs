@@ -84,6 +84,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         ascii_names: keys.boolean(file, "ascii_names") || base.ascii_names,
         ref_words: keys.boolean(file, "ref_words") || base.ref_words,
         any_in_words: keys.boolean(file, "any_in_words") || base.any_in_words,
+        any_as_object: keys.boolean(file, "any_as_object") || base.any_as_object,
         plain_root: keys.boolean(file, "plain_root") || base.plain_root,
         needs: list(file, keys, "needs").unwrap_or(base.needs),
         strict_only: keys.boolean(file, "strict_only") || base.strict_only,

@@ -304,6 +304,8 @@ pub struct Profile {
     pub ref_words: bool,
     /// Whether the server takes no empty schema at the root.
     pub any_in_words: bool,
+    /// Whether it takes none there, and JSON mode is the nearest to it.
+    pub any_as_object: bool,
     /// Whether a `$ref` at the root hides the definitions beside it.
     pub plain_root: bool,
     /// Keywords without which, at the root, the server takes no schema.

@@ -144,3 +144,29 @@ fn schemas_that_a_server_refuses_to_compile_are_asked_for_in_the_prompt() {
         assert_eq!(rewritten.strategy, strategy, "{label}");
     }
 }
+
+#[test]
+fn any_json_is_asked_for_in_json_mode_where_a_schema_says_something() {
+    let mode = json!({"type": "json_object"});
+    for label in [
+        "openai",
+        "groq",
+        "xai",
+        "together",
+        "fireworks",
+        "openrouter",
+        "mistral",
+        "cerebras",
+    ] {
+        for schema in [json!({}), json!(true)] {
+            let rewritten = on(&rule(label), &asked_for(&schema, None)).unwrap();
+            assert_eq!(rewritten.strategy, Strategy::Native, "{label}");
+            assert_eq!(rewritten.losses, [], "{label}");
+            assert_eq!(sent(&rewritten)["response_format"], mode, "{label}");
+        }
+    }
+    // Who takes it is sent it.
+    let rewritten = on(&rule("vllm@0.32.0"), &asked_for(&json!({}), None)).unwrap();
+    let sent = sent(&rewritten);
+    assert_ne!(sent["response_format"], mode);
+}

@@ -83,3 +83,32 @@ fn no_more_are_sent_than_a_server_of_another_wire_takes() {
         assert_eq!(told, most < 6, "{server}: {:?}", exchange.losses);
     }
 }
+
+#[test]
+fn a_list_of_none_is_not_sent() {
+    for server in ["openai", "vllm@0.32.0", "ollama"] {
+        let asked = body(&json!({"stop": [ ], "seed": 1}));
+        let rewritten = on(&rule(server), &asked).unwrap();
+        assert_eq!(rewritten.losses, [], "{server}");
+        let sent = sent(&rewritten);
+        assert!(sent.get("stop").is_none(), "{server}: {sent}");
+        assert_eq!(sent["seed"], 1);
+    }
+    let messages = json!([{"role": "user", "content": "hi"}]);
+    let contents = json!([{"parts": [{"text": "hi"}]}]);
+    let ollama =
+        json!({"model": "m", "messages": messages, "options": {"stop": [], "num_predict": 9}});
+    let gemini = json!({"contents": contents, "generationConfig": {"stopSequences": [], "maxOutputTokens": 9}});
+    for (path, body, server) in [
+        ("/api/chat", &ollama, "ollama-native"),
+        ("/api/chat", &ollama, "openai"),
+        ("/v1beta/models/m:generateContent", &gemini, "gemini"),
+        ("/v1beta/models/m:generateContent", &gemini, "openai"),
+    ] {
+        let client = crate::passage::client(path).unwrap();
+        let demand = crate::exchange::read(client, path, body.to_string().as_bytes()).unwrap();
+        let exchange = crate::exchange::plan(demand, &rule(server)).unwrap();
+        let sent = String::from_utf8(exchange.sent().unwrap().to_vec()).unwrap();
+        assert!(!sent.contains("stop"), "{path} on {server}: {sent}");
+    }
+}
