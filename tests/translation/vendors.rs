@@ -85,6 +85,39 @@ fn what_says_nothing_of_a_message_is_left_out() {
 }
 
 #[test]
+fn a_strict_that_is_a_text_is_what_it_says() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
+    let tools = |strict: Value| json!([{"type": "function", "function": {"name": "f", "parameters": schema, "strict": strict}}]);
+    let format = |strict: Value| json!({"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": strict}});
+    for (text, said) in [("true", true), ("false", false)] {
+        let (there, _) = sent(
+            CHAT,
+            &asking(&json!({"tools": tools(json!(text))})),
+            "openai",
+        );
+        assert_eq!(there["tools"][0]["function"]["strict"], said);
+        let asked = asking(&json!({"response_format": format(json!(text))}));
+        let (there, _) = sent(CHAT, &asked, "openai");
+        assert_eq!(there["response_format"]["json_schema"]["strict"], said);
+    }
+    for (more, at) in [
+        (
+            json!({"tools": tools(json!("yes"))}),
+            "tools[0].function.strict",
+        ),
+        (
+            json!({"response_format": format(json!(3))}),
+            "response_format.json_schema.strict",
+        ),
+    ] {
+        let asked = asking(&more).to_string();
+        let error = exchange::read_chat(asked.as_bytes()).unwrap_err();
+        assert_eq!(error.message, std::format!("`{at}` must be true or false"));
+        assert_eq!(error.param.as_deref(), Some(at));
+    }
+}
+
+#[test]
 fn codex_and_others_say_what_groq_and_cerebras_do_not_know() {
     let body = asking(
         &json!({"verbosity": "low", "store": true, "metadata": {"a": "b"}, "prompt_cache_key": "k"}),

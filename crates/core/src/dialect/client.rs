@@ -225,7 +225,10 @@ pub fn in_words_of(client: &dyn Client, mut error: Error) -> Error {
         .as_deref()
         .filter(|stated| named.contains(stated));
     let own = client.limit();
-    if let Some(stated) = stated.filter(|stated| client.label() != "chat" && *stated != own) {
+    // One that names both is ours, about the word that was sent.
+    let names_both = error.message.contains(&format!("`{own}`"));
+    let is_others = |stated: &&str| client.label() != "chat" && *stated != own && !names_both;
+    if let Some(stated) = stated.filter(is_others) {
         let stated = format!("`{stated}`");
         error.message = error.message.replace(&stated, &format!("`{own}`"));
         error.param = Some(own.to_owned());
@@ -350,6 +353,16 @@ pub(super) fn member<T: DeserializeOwned>(
         let at = origin.member(name);
         invalid(format!("`{at}` must be {expected}"), at.0)
     })
+}
+
+/// What stands where true or false is to stand; some write it as a text.
+pub(super) fn truth(stated: &Value, at: &str) -> Result<bool, Error> {
+    match stated {
+        Value::Bool(said) => Ok(*said),
+        Value::String(text) if text == "true" => Ok(true),
+        Value::String(text) if text == "false" => Ok(false),
+        _ => Err(invalid(format!("`{at}` must be true or false"), at)),
+    }
 }
 
 /// `model`; nothing where none is named. `listed` is the route that lists the names.

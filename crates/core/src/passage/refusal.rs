@@ -77,6 +77,23 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_in_another_apis_word_is_refused_by_that_word() {
+        let path = "/v1/responses";
+        let client = crate::passage::client(path).unwrap();
+        for name in ["max_tokens", "max_completion_tokens"] {
+            let asked = json!({"model": "m", "input": "hi", name: 9}).to_string();
+            let error = client.read(path, asked.as_bytes()).unwrap_err();
+            let body = error_body(path, Credentials::default(), &error);
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["error"]["param"], name);
+            let message = body["error"]["message"].as_str().unwrap();
+            let expected =
+                format!("`{name}` is no field of Responses: send `max_output_tokens` instead");
+            assert_eq!(message, expected);
+        }
+    }
+
+    #[test]
     fn each_route_is_answered_in_its_own_shape() {
         let error = Error::new(Kind::UnverifiedRoute, "why").at("format");
         for (path, expected) in [

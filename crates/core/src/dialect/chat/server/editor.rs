@@ -1,6 +1,7 @@
 //! Chat Completions from a client of Chat's, edited.
 
 use super::ask;
+use crate::dialect::client::states;
 use crate::dialect::server::Ask;
 use crate::dialect::server::CHAT_PATH;
 use crate::dialect::server::editor::{Editor, append, items, keep_tools};
@@ -291,13 +292,34 @@ fn extend_system(message: &RawValue, text: &str) -> Option<Box<RawValue>> {
     Some(raw(&fields))
 }
 
-/// The tools with the flat ones nested; `None` where none is flat.
-fn nested_tools(tools: &str) -> Option<Box<RawValue>> {
-    let mut tools: Vec<Fields> = serde_json::from_str(tools).ok()?;
+/// Writes a `strict` that is a text as what it says, in a tool or in its function; whether there was one.
+fn is_strict_mended(tool: &mut Fields) -> bool {
+    let function = tool.raw("function");
+    let function = function.and_then(|raw| serde_json::from_str::<Fields>(raw).ok());
+    if let Some(mut function) = function
+        && is_strict_mended(&mut function)
+    {
+        tool.set("function", raw(&function));
+        return true;
+    }
+    let said = match tool.raw("strict") {
+        Some("\"true\"") => true,
+        Some("\"false\"") => false,
+        _ => return false,
+    };
+    tool.set("strict", raw(&said));
+    true
+}
+
+/// The tools with the flat ones nested; `None` where none is flat, and no `strict` is a text.
+fn nested_tools(list: &str) -> Option<Box<RawValue>> {
+    let mut tools: Vec<Fields> = serde_json::from_str(list).ok()?;
     let mut changed = false;
+    let has_texts = states(list.as_bytes(), "strict", "\"");
     for tool in &mut tools {
         let kind = tool.raw("type").unwrap_or("\"function\"");
         let kind: String = serde_json::from_str(kind).ok()?;
+        changed |= has_texts && is_strict_mended(tool);
         if !["function", "custom"].contains(&kind.as_str()) || tool.has(&kind) && tool.has("type") {
             continue;
         }

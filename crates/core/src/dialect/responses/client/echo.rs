@@ -80,7 +80,8 @@ pub(super) fn of(
     Ok(echo)
 }
 
-/// Functions have all of their members in a reply, said or not.
+/// Functions have all of their members in a reply, said or not: as OpenAI's have, each of its type (`FunctionTool` of openai-php).
+/// One that is not said to be strict is not here.
 fn functions(value: Box<RawValue>) -> Box<RawValue> {
     let Ok(mut tools) = serde_json::from_str::<Vec<Fields>>(value.get()) else {
         return value;
@@ -89,9 +90,14 @@ fn functions(value: Box<RawValue>) -> Box<RawValue> {
         if tool.raw("type") != Some("\"function\"") {
             continue;
         }
-        for name in ["description", "parameters", "strict"] {
-            if !tool.has(name) {
-                tool.set(name, raw(&Value::Null));
+        let defaults = [
+            ("description", Value::Null),
+            ("parameters", json!({"type": "object", "properties": {}})),
+            ("strict", json!(false)),
+        ];
+        for (name, default) in defaults {
+            if tool.raw(name).is_none_or(|said| said == "null") {
+                tool.set(name, raw(&default));
             }
         }
     }

@@ -651,3 +651,18 @@ fn what_is_followed_stands_before_what_is_asked_and_without_its_instructions() {
         assert_eq!(error.param.as_deref(), Some("previous_response_id"));
     }
 }
+
+#[test]
+fn a_reply_repeats_functions_with_all_members_of_their_types() {
+    let stated = json!([{"type": "function", "name": "f"},
+        {"type": "function", "name": "g", "description": "d", "parameters": {"type": "object"}, "strict": true},
+        {"type": "function", "name": "h", "parameters": null, "strict": null}]);
+    let request = read(json!({"tools": stated}));
+    let tools: Value = serde_json::from_str(request.echo.unwrap().raw("tools").unwrap()).unwrap();
+    for place in [0, 2] {
+        assert_eq!(tools[place]["strict"], false);
+        assert_eq!(tools[place]["parameters"]["type"], "object");
+        assert_eq!(tools[place]["description"], Value::Null);
+    }
+    assert_eq!(tools[1], stated[1]);
+}

@@ -1,6 +1,7 @@
 //! `text`: the format that the answer must have, and how much is said.
 
 use super::field::{field, invalid, lose, lose_rest, member};
+use super::tools::strict;
 use crate::error::{Error, Kind};
 use crate::ir::{ClientConstraint, Constraint, Fields, Loss, Origin};
 use serde_json::Value;
@@ -51,7 +52,7 @@ fn format(mut format: Fields, losses: &mut Vec<Loss>) -> Result<Option<ClientCon
             let schema = schema(&mut format, &at)?;
             let mut stated = stated(Constraint::JsonSchema(schema));
             stated.name = member(&mut format, "name", &at, "a string")?;
-            stated.strict = member(&mut format, "strict", &at, "true or false")?;
+            stated.strict = strict(&mut format, &at)?;
             stated.description = member(&mut format, "description", &at, "a string")?;
             if stated.description.is_some() {
                 // Unless the server has a place for it.

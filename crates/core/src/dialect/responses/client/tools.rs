@@ -6,6 +6,7 @@ use super::field::{field, invalid, lose, lose_rest, member};
 use super::item;
 use super::names::Names;
 use super::own::Own;
+use crate::dialect::client::truth;
 use crate::dialect::regexes;
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Fields, Loss, Notation, Origin, Tool, ToolChoice, ToolInput, raw};
@@ -311,8 +312,15 @@ fn name(tool: &mut Fields, origin: &Origin) -> Result<String, Error> {
     }
 }
 
+/// Whether it is said to be strict, be it in a text.
+pub(super) fn strict(of: &mut Fields, origin: &Origin) -> Result<Option<bool>, Error> {
+    let stated: Option<Value> = member(of, "strict", origin, "true or false")?;
+    let strict = stated.map(|stated| truth(&stated, &origin.member("strict").0));
+    strict.transpose()
+}
+
 fn function(tool: &mut Fields, origin: &Origin, at: &Origin) -> Result<ToolInput, Error> {
-    let strict = member(tool, "strict", origin, "true or false")?.unwrap_or(false);
+    let strict = strict(tool, origin)?.unwrap_or(false);
     let schema = match member::<Value>(tool, "parameters", origin, "a JSON Schema object")? {
         None => json!({"type": "object", "properties": {}}),
         Some(schema @ (Value::Object(_) | Value::Bool(_))) => schema,

@@ -6,6 +6,7 @@
 //! several, one has to say what all of them say.
 
 use super::{both, field};
+use crate::dialect::client::truth;
 use crate::dialect::{elsewhere, regexes};
 use crate::error::{Error, Kind};
 use crate::grammar;
@@ -201,7 +202,12 @@ fn json_schema(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, 
     stated.name = name.map(str::to_owned);
     let description = wrapper.get("description").and_then(Value::as_str);
     stated.description = description.map(str::to_owned);
-    stated.strict = wrapper.get("strict").and_then(Value::as_bool);
+    if let Some(strict) = wrapper.get("strict").filter(|strict| !strict.is_null()) {
+        let at = path.strip_suffix("schema").unwrap_or_default().to_owned() + "strict";
+        stated.strict = Some(truth(strict, &at)?);
+        // No server is sent a text there.
+        stated.is_reworded = strict.is_string();
+    }
     Ok(Some(stated))
 }
 

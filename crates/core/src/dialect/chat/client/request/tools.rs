@@ -1,6 +1,7 @@
 //! Tools and the choice among them, in every spelling that clients use.
 
 use super::field;
+use crate::dialect::client::truth;
 use crate::dialect::regexes;
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Fields, Hosted, Notation, Origin, Tool, ToolChoice, ToolInput};
@@ -140,7 +141,7 @@ struct ToolWire {
     name: Option<String>,
     description: Option<String>,
     parameters: Option<Value>,
-    strict: Option<bool>,
+    strict: Option<Value>,
     format: Option<FormatWire>,
     input_schema: Option<IgnoredAny>,
     #[serde(rename = "inputSchema")]
@@ -165,7 +166,7 @@ struct FunctionWire {
         alias = "properties"
     )]
     elsewhere: Option<IgnoredAny>,
-    strict: Option<bool>,
+    strict: Option<Value>,
     input_schema: Option<IgnoredAny>,
     #[serde(rename = "inputSchema")]
     camel_case: Option<IgnoredAny>,
@@ -290,6 +291,8 @@ impl FunctionWire {
                 .at(input_origin.0));
             }
         };
+        let strict = self.strict.as_ref();
+        let strict = strict.map(|stated| truth(stated, &body.member("strict").0));
         Ok(Tool {
             origin: origin.clone(),
             input_origin,
@@ -297,7 +300,7 @@ impl FunctionWire {
             description: self.description,
             input: ToolInput::Schema {
                 schema,
-                strict: self.strict.unwrap_or(false),
+                strict: strict.transpose()?.unwrap_or(false),
             },
         })
     }
