@@ -112,7 +112,7 @@ fn a_strict_that_is_a_text_is_what_it_says() {
     ] {
         let asked = asking(&more).to_string();
         let error = exchange::read_chat(asked.as_bytes()).unwrap_err();
-        assert_eq!(error.message, std::format!("`{at}` must be true or false"));
+        assert_eq!(error.message, format!("`{at}` must be true or false"));
         assert_eq!(error.param.as_deref(), Some(at));
     }
 }

@@ -51,6 +51,8 @@ pub use thinking::{Amount, Effort, Thinking};
 pub use thoughts::{Begin, Thoughts};
 pub use tool::{Hosted, OwnCalls, Published, Tool, ToolChoice, ToolInput};
 pub use tool_names::{plain_key, plain_name};
-pub use turn::{Call, CallInput, Claimed, Edits, Failed, Part, Role, Stated, Turn, media_type};
+pub use turn::{
+    Call, CallInput, Claimed, Edits, Failed, Part, Role, Stated, Turn, image_type, media_type,
+};
 pub use violation::{Quote, Violation};
 pub use wire::{Framing, Wire};

@@ -204,15 +204,50 @@ impl CallInput {
     }
 }
 
-/// A media type without its parameters, in small letters; `image/jpg`, which nobody registered, and which Anthropic and Gemini
-/// refuse, as what is meant by it.
+/// What images in base64 begin with, and their types.
+const IMAGES: [(&str, &str); 5] = [
+    ("iVBORw0KGgo", "image/png"),
+    ("/9j/", "image/jpeg"),
+    ("R0lGOD", "image/gif"),
+    ("UklGR", "image/webp"),
+    ("Qk", "image/bmp"),
+];
+
+/// The type of an image in base64, by its first bytes.
 #[must_use]
-pub fn media_type(stated: &str) -> Box<str> {
+pub fn image_type(data: &str) -> Option<&'static str> {
+    let known = IMAGES.iter().find(|(begin, _)| data.starts_with(begin));
+    known.map(|(_, media_type)| *media_type)
+}
+
+/// The media type of bytes in base64: the stated one without its parameters, in small letters; of an image, and where nothing is stated
+/// by it, what its first bytes say. Anthropic and Gemini refuse what is stated otherwise (home-assistant/core#167208), and `image/jpg`,
+/// which nobody registered.
+#[must_use]
+pub fn media_type(stated: &str, data: &str) -> Box<str> {
     let essence = stated.split(';').next().unwrap_or_default().trim();
-    match essence.to_ascii_lowercase() {
-        known if known == "image/jpg" => "image/jpeg".into(),
-        known => known.into(),
+    let known = essence.to_ascii_lowercase();
+    let seen = match known.as_str() {
+        "" | "*/*" | "application/octet-stream" | "binary/octet-stream" => sure_type(data),
+        image if image.starts_with("image/") => image_type(data),
+        _ => None,
+    };
+    match seen {
+        Some(seen) => seen.into(),
+        None if known == "image/jpg" => "image/jpeg".into(),
+        None => known.into(),
     }
+}
+
+/// The type of what may be no image at all.
+fn sure_type(data: &str) -> Option<&'static str> {
+    image_type(data).filter(|kind| match *kind {
+        // Sounds begin so, too.
+        "image/webp" => data.get(12..16) == Some("RUJQ"),
+        // Two letters say little.
+        "image/bmp" => false,
+        _ => true,
+    })
 }
 
 impl Part {
@@ -221,7 +256,7 @@ impl Part {
     pub fn of_data_url(url: &str) -> Option<Self> {
         let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
         Some(Self::Data {
-            media_type: media_type(head.strip_suffix(";base64")?),
+            media_type: media_type(head.strip_suffix(";base64")?, data),
             data: data.to_owned(),
             name: None,
             cache: None,
@@ -331,4 +366,33 @@ impl Turn {
 
 fn place_id(turn: usize, call: usize) -> String {
     format!("call_{turn}_{call}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::media_type;
+
+    #[test]
+    fn the_type_of_an_image_is_what_its_first_bytes_say() {
+        let (png, jpeg) = ("iVBORw0KGgoAAAANSUhEUg", "/9j/4AAQSkZJRg");
+        let (webp, wave) = ("UklGRiQAAABXRUJQVlA4", "UklGRiQAAABXQVZFZm10");
+        for (stated, data, known) in [
+            ("image/jpeg", png, "image/png"),
+            ("image/*", jpeg, "image/jpeg"),
+            ("IMAGE/PNG; x=y", webp, "image/webp"),
+            ("", png, "image/png"),
+            ("application/octet-stream", webp, "image/webp"),
+            ("application/octet-stream", wave, "application/octet-stream"),
+            (
+                "application/octet-stream",
+                "Qk0A",
+                "application/octet-stream",
+            ),
+            ("image/jpg", "AAAA", "image/jpeg"),
+            ("image/heic", "AAAA", "image/heic"),
+            ("application/pdf", png, "application/pdf"),
+        ] {
+            assert_eq!(&*media_type(stated, data), known, "{stated} {data}");
+        }
+    }
 }

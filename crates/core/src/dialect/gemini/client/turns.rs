@@ -444,9 +444,10 @@ fn inline(mut data: Object) -> Result<Part, Error> {
     let Some(bytes) = bytes else {
         return Err(invalid(&bytes_at, "is missing: send the bytes in base64"));
     };
+    let bytes = bytes.replace('-', "+").replace('_', "/");
     Ok(Part::Data {
-        media_type: media_type(&stated),
-        data: bytes.replace('-', "+").replace('_', "/"),
+        media_type: media_type(&stated, &bytes),
+        data: bytes,
         name: data.take("displayName", "a text")?.map(Box::new),
         cache: None,
     })

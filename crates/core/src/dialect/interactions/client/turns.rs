@@ -399,9 +399,10 @@ fn medium(kind: &str, content: &mut Fields, at: &Origin) -> Result<Part, Error> 
             let message = format!("`{at}` must be a media type such as image/png");
             return Err(invalid(message, at.0));
         };
+        let data = data.replace('-', "+").replace('_', "/");
         return Ok(Part::Data {
-            media_type: media_type(&stated),
-            data: data.replace('-', "+").replace('_', "/"),
+            media_type: media_type(&stated, &data),
+            data,
             name: None,
             cache: None,
         });

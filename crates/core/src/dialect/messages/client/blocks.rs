@@ -400,9 +400,10 @@ impl Block {
 
 fn data(source: &mut Fields, origin: &Origin) -> Result<Part, Error> {
     let stated: String = need(source, "media_type", origin, "such as `image/png`")?;
+    let data: String = need(source, "data", origin, "a string in base64")?;
     Ok(Part::Data {
-        media_type: media_type(&stated),
-        data: need(source, "data", origin, "a string in base64")?,
+        media_type: media_type(&stated, &data),
+        data,
         // A title is told as a text.
         name: None,
         cache: None,

@@ -2,7 +2,7 @@
 
 use crate::dialect::client::{field, invalid, member};
 use crate::error::{Error, Kind};
-use crate::ir::{Call, CallInput, Fields, Origin, Part, Role, Stated, Turn};
+use crate::ir::{Call, CallInput, Fields, Origin, Part, Role, Stated, Turn, image_type};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -164,25 +164,16 @@ fn calls(fields: &mut Fields, turn: usize, origin: &Origin) -> Result<Vec<Call>,
         .collect()
 }
 
-/// What images in base64 begin with, and their types. Nothing else tells.
-const IMAGES: [(&str, &str); 5] = [
-    ("iVBORw0KGgo", "image/png"),
-    ("/9j/", "image/jpeg"),
-    ("R0lGOD", "image/gif"),
-    ("UklGR", "image/webp"),
-    ("Qk", "image/bmp"),
-];
-
 fn images(images: Vec<String>, origin: &Origin, parts: &mut Vec<Part>) -> Result<(), Error> {
     for (index, data) in images.into_iter().enumerate() {
-        let known = IMAGES.iter().find(|(begin, _)| data.starts_with(begin));
-        let Some((_, media_type)) = known else {
+        // Nothing else tells.
+        let Some(media_type) = image_type(&data) else {
             let at = origin.item(index);
             let message = format!("`{at}` must be a PNG, JPEG, GIF, WebP or BMP image in base64");
             return Err(invalid(message, at.0));
         };
         parts.push(Part::Data {
-            media_type: (*media_type).into(),
+            media_type: media_type.into(),
             data,
             name: None,
             cache: None,
