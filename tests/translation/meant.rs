@@ -143,6 +143,32 @@ fn a_schema_says_what_its_program_meant() {
     assert!(!there.to_string().contains("null"), "{there}");
 }
 
+/// As OpenAPI 3.0 has them.
+#[test]
+fn a_bound_that_a_truth_says_to_be_exclusive_is_the_bound() {
+    let said = json!({"type": "integer", "minimum": 0, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false});
+    let schema = |a: &Value| json!({"type": "object", "properties": {"a": a}, "required": ["a"]});
+    let meant = schema(&json!({"type": "integer", "exclusiveMinimum": 0, "maximum": 9}));
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": schema(&said)}});
+    for choice in ["auto", "required"] {
+        let body = asking(&json!({"tools": [tool], "tool_choice": choice}));
+        for server in ["openai", "mistral"] {
+            let (there, losses) = sent(CHAT, &body, server);
+            assert_eq!(
+                there["tools"][0]["function"]["parameters"], meant,
+                "{server}"
+            );
+            let is_of_tools = |at: &String| at.starts_with("/tools");
+            assert!(!losses.iter().any(is_of_tools), "{losses:?}");
+        }
+    }
+    let format =
+        json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema(&said)}});
+    let (there, _) = sent(CHAT, &asking(&json!({"response_format": format})), "openai");
+    let told = &there["response_format"]["json_schema"]["schema"];
+    assert_eq!(told, &meant, "{there}");
+}
+
 /// guidance 0.3.1 before vLLM.
 #[test]
 fn a_grammar_that_is_one_schema_is_that_schema() {

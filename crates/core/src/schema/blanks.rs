@@ -1,6 +1,7 @@
 //! What programs write for nothing in schemas, and types in capitals: PHP's `[]` for an object without members (`"properties": []`:
 //! modelcontextprotocol/php-sdk#411, WordPress/ai-provider-for-openai#24), `null` for a keyword that is not said, `STRING` as Gemini's
-//! API has it. None of it is a schema's, and each has one meaning.
+//! API has it. None of it is a schema's, and each has one meaning. So have bounds that a truth says to be exclusive, as in draft 4 and
+//! OpenAPI 3.0, where no draft is named: since draft 6 a number says so.
 
 use super::position::{Holds, any_object, holds, rewrite};
 use serde_json::{Map, Value, json};
@@ -27,15 +28,23 @@ const ASSERTING: [&str; 18] = [
     "description",
 ];
 
+/// What a truth said something of, and of which bound.
+const EXCLUSIVE: [(&str, &str); 2] = [
+    ("exclusiveMinimum", "minimum"),
+    ("exclusiveMaximum", "maximum"),
+];
+
 const TYPES: [&str; 7] = [
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
 
 /// Reads them as what they mean, in every schema within this one. Whether there is any.
 pub(crate) fn mend(schema: &mut Value) -> bool {
+    let is_of_draft = schema.get("$schema").is_some();
     let is_such = |map: &Map<String, Value>| {
-        map.iter()
-            .any(|(name, value)| meant(name, value) != Meant::Same)
+        let mut all = map.iter();
+        all.any(|(name, value)| meant(name, value) != Meant::Same)
+            || !is_of_draft && has_truths(map)
     };
     if !any_object(schema, &is_such) {
         return false;
@@ -53,7 +62,29 @@ pub(crate) fn mend(schema: &mut Value) -> bool {
                 Meant::Other(value) => drop(map.insert(name, value)),
             }
         }
+        is_mended |= !is_of_draft && with_numbers(map);
     });
+    is_mended
+}
+
+fn has_truths(map: &Map<String, Value>) -> bool {
+    let mut all = EXCLUSIVE.iter();
+    all.any(|(exclusive, _)| map.get(*exclusive).is_some_and(Value::is_boolean))
+}
+
+/// Says exclusive bounds by their numbers; whether there was any truth.
+fn with_numbers(map: &mut Map<String, Value>) -> bool {
+    let mut is_mended = false;
+    for (exclusive, bound) in EXCLUSIVE {
+        let Some(is_exclusive) = map.get(exclusive).and_then(Value::as_bool) else {
+            continue;
+        };
+        map.shift_remove(exclusive);
+        if is_exclusive && let Some(limit) = map.shift_remove(bound) {
+            map.insert(exclusive.to_owned(), limit);
+        }
+        is_mended = true;
+    }
     is_mended
 }
 
@@ -132,6 +163,10 @@ mod tests {
                 json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}, "b": {}}}),
             ),
             (
+                json!({"items": {"minimum": 1, "exclusiveMinimum": true, "maximum": 2, "exclusiveMaximum": false}}),
+                json!({"items": {"exclusiveMinimum": 1, "maximum": 2}}),
+            ),
+            (
                 json!({"items": [], "$defs": null, "anyOf": [{"properties": null}]}),
                 json!({"items": {}, "anyOf": [{}]}),
             ),
@@ -147,6 +182,8 @@ mod tests {
             json!({"type": "object", "properties": {"type": {"const": "STRING"}, "required": {}, "items": {}}}),
             json!({"type": "Text"}),
             json!({"required": [], "allOf": [], "dependencies": {"a": []}}),
+            json!({"properties": {"exclusiveMinimum": true}}),
+            json!({"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": true}),
         ] {
             assert!(!mend(&mut schema.clone()), "{schema}");
         }
