@@ -666,3 +666,35 @@ fn a_reply_repeats_functions_with_all_members_of_their_types() {
     }
     assert_eq!(tools[1], stated[1]);
 }
+
+#[test]
+fn results_stand_together_whatever_was_thought_between_them() {
+    let call =
+        |id: &str| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": id});
+    let thought = json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]});
+    let said = json!({"role": "assistant", "content": "Done."});
+    let told = turns(json!([
+        {"role": "user", "content": "hi"}, call("a"), call("b"), call("c"),
+        output("a"), thought, output("b"), output("c"), said
+    ]));
+    let roles: Vec<Role> = told.iter().map(|turn| turn.role).collect();
+    assert_eq!(
+        roles,
+        [
+            Role::User,
+            Role::Assistant,
+            Role::Tool,
+            Role::Tool,
+            Role::Tool,
+            Role::Assistant
+        ]
+    );
+    let ids: Vec<&str> = told
+        .iter()
+        .filter_map(|turn| turn.call_id.as_deref())
+        .collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    assert_eq!(told[5].text(), "Done.");
+    assert_eq!(told[5].reasoning.as_ref().unwrap().text, "hm");
+}

@@ -245,6 +245,17 @@ impl Reading {
             turn.tool = Some(tool);
             turn.resolutions = resolutions;
         }
+        let is_thought = |turn: &Turn| {
+            turn.role == Role::Assistant && turn.parts.is_empty() && turn.calls.is_empty()
+        };
+        // Results stand together; what was thought between two of them goes on behind.
+        let is_behind_thought = matches!(
+            self.turns.as_slice(),
+            [.., before, thought, _] if before.role == Role::Tool && is_thought(thought)
+        );
+        if is_behind_thought {
+            self.turns.swap(place - 1, place);
+        }
         Ok(())
     }
 
