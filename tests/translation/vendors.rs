@@ -84,6 +84,45 @@ fn what_says_nothing_of_a_message_is_left_out() {
     assert_eq!(losses, Vec::<String>::new());
 }
 
+/// What LiteLLM's users and clients of several servers set for Anthropic alone, and what stands beside calls of streams and of Gemini's.
+#[test]
+fn what_parts_calls_and_tools_have_beside_their_own_is_left_out() {
+    let mark = json!({"type": "ephemeral"});
+    let function = json!({"name": "f", "arguments": "{}"});
+    let call = json!({"id": "abcdefghi", "type": "function", "function": function, "index": 0,
+        "extra_content": {"google": {"thought_signature": "S"}}, "provider_specific_fields": {"a": 1}});
+    let messages = json!([
+        {"role": "system", "content": [{"type": "text", "text": "s", "cache_control": mark}]},
+        {"role": "user", "content": "hi", "cache_control": mark},
+        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "abcdefghi", "content": "ok"}]);
+    let parameters = json!({"type": "object", "properties": {"cache_control": {"type": "string"}}});
+    let tools = json!([
+        {"type": "function", "function": {"name": "f", "parameters": parameters}, "cache_control": mark},
+        {"type": "function", "function": {"name": "g", "parameters": parameters, "cache_control": mark}}]);
+    let body = asking(&json!({"messages": messages, "tools": tools}));
+    for server in ["openai", "groq", "cerebras", "mistral", "gemini-compat"] {
+        let (there, losses) = sent(CHAT, &body, server);
+        let left = there.to_string();
+        assert_eq!(left.matches("cache_control").count(), 2, "{server}: {left}");
+        let call = there["messages"][2]["tool_calls"][0].as_object().unwrap();
+        assert_eq!(
+            call.contains_key("extra_content"),
+            server == "gemini-compat"
+        );
+        assert!(!call.contains_key("index") && !call.contains_key("provider_specific_fields"));
+        assert_eq!(call["function"], function, "{server}");
+        assert!(losses.iter().any(|at| at == "/tools"), "{losses:?}");
+        let is_told = losses.iter().any(|at| at == "/messages/0/content");
+        assert!(is_told, "{losses:?}");
+    }
+    // Anthropic's own words go to it.
+    let (there, _) = sent(CHAT, &body, "anthropic");
+    for tool in [0, 1] {
+        assert_eq!(there["tools"][tool]["cache_control"], mark);
+    }
+}
+
 #[test]
 fn a_strict_that_is_a_text_is_what_it_says() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});

@@ -266,6 +266,7 @@ impl Writer<'_> {
                 enforced_by: EnforcedBy::Nobody,
             });
         }
+        self.unmark_tools();
         match (self.contract.calls, &self.contract.content) {
             (Calls::Unstated, None) => Ok((Strategy::Passthrough, Rewrap::Keep)),
             (Calls::Unstated | Calls::Forbidden, Some(stated)) => self.answer(stated),

@@ -92,6 +92,7 @@ impl Telling {
             choice: None,
             parallel: None,
             history: rule.history.clone(),
+            ..Draft::default()
         };
         request.fields.0.retain(|other, _| other == name);
         let mut losses = client.unsaid(&request);

@@ -2,7 +2,7 @@
 
 use super::results::as_objects;
 use super::{Fitting, Ledger};
-use crate::ir::{Edits, Part, Refusal, Role, Stated, Turn};
+use crate::ir::{Edits, Part, Refusal, Role, Sealing, Stated, Turn};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
@@ -34,6 +34,9 @@ pub(super) fn said(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut Ledger) {
         }
         if to.refuses(Refusal::MissingThoughts) && turn.role == Role::Assistant && has_calls {
             with_thoughts(turn);
+        }
+        if to.refuses(Refusal::InnerMembers) {
+            without_inner(turn, to, ledger);
         }
         if to.refuses(Refusal::ExtraMembers) {
             without_extras(turn, to, ledger);
@@ -109,6 +112,44 @@ fn without_extras(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
         turn.edits.add(Edits::THOUGHTS);
     }
     turn.edits.add(Edits::EXTRAS);
+}
+
+/// Anthropic's marks of what to cache, on a message and on its parts, and what stands beside a call: gateways and SDKs of several
+/// servers set both.
+fn without_inner(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
+    let mark = turn
+        .unknown
+        .iter()
+        .position(|below| below == "/cache_control");
+    let mut marked = Vec::new();
+    if let Some(at) = mark {
+        turn.unknown.remove(at);
+        marked.push(turn.origin.member("cache_control"));
+    }
+    let mut is_within = false;
+    for part in &mut turn.parts {
+        is_within |= part.unmark();
+    }
+    if is_within {
+        marked.push(turn.origin.member("content"));
+    }
+    for origin in &marked {
+        let reason = || {
+            format!(
+                "{} takes no marks of what to cache: it finds that by itself",
+                to.title
+            )
+        };
+        ledger.lose("marks", origin, reason);
+    }
+    let signed = turn.calls.iter().find(|call| call.signature.is_some());
+    if let Some(call) = signed.filter(|_| to.history.sealed == Sealing::Nothing) {
+        let reason = || format!("{} cannot read what another server signed", to.title);
+        ledger.lose("sealed", &call.origin, reason);
+    }
+    if !marked.is_empty() || !turn.calls.is_empty() {
+        turn.edits.add(Edits::INNER);
+    }
 }
 
 /// Thoughts under the server's own name, and nothing that another server signed of them.

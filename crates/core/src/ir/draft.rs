@@ -1,6 +1,8 @@
 //! A request as one server is to get it, before it is on the server's wire.
 
-use super::{Fields, History, Part, Request, Role, Tool, ToolChoice, Turn};
+use super::{Fields, History, Origin, Part, Request, Role, Tool, ToolChoice, Turn, Wire};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
 
 /// What a server is asked that is not of the client's own dialect.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +20,8 @@ pub struct Draft {
     pub parallel: Option<bool>,
     /// How the server takes back what a model thought.
     pub history: History,
+    /// Anthropic's marks of what to cache, by the tools that a client of Chat's set them on.
+    pub marks: HashMap<Origin, Box<RawValue>>,
 }
 
 /// Fields of Chat's that are typed in a [`Draft`].
@@ -49,6 +53,7 @@ impl Draft {
                 .parallel_tool_calls
                 .filter(|_| !is_idle("parallel_tool_calls")),
             history: History::default(),
+            marks: marks(request),
         }
     }
 
@@ -88,4 +93,23 @@ impl Draft {
         };
         self.turns.push(Turn::of(role, vec![part]));
     }
+}
+
+/// The marks on a client's tools, beside `function` or in it.
+fn marks(request: &Request) -> HashMap<Origin, Box<RawValue>> {
+    let may_have =
+        |tools: &&str| memchr::memmem::find(tools.as_bytes(), b"\"cache_control\"").is_some();
+    let tools = request.fields.raw("tools").filter(may_have);
+    let tools = tools.filter(|_| request.wire == Some(Wire::Chat));
+    let tools = tools.and_then(|raw| serde_json::from_str::<Vec<Fields>>(raw).ok());
+    let list = Origin::new("tools");
+    let marked = |(index, mut tool): (usize, Fields)| {
+        let function = tool.raw("function");
+        let function = function.and_then(|raw| serde_json::from_str::<Fields>(raw).ok());
+        let within = function.and_then(|mut function| function.remove("cache_control"));
+        let mark = tool.remove("cache_control").or(within)?;
+        (mark.get() != "null").then(|| (list.item(index), mark))
+    };
+    let tools = tools.into_iter().flatten().enumerate();
+    tools.filter_map(marked).collect()
 }

@@ -174,6 +174,8 @@ pub enum Refusal {
     OddContent,
     /// Members of the model's messages that are null, or lists without items.
     NullMembers,
+    /// Marks of what to cache, and members of a call that its API does not name.
+    InnerMembers,
 }
 
 impl Refusal {
@@ -221,6 +223,7 @@ impl Refusal {
         ("odd_keys", Self::OddKeys),
         ("odd_content", Self::OddContent),
         ("null_members", Self::NullMembers),
+        ("inner_members", Self::InnerMembers),
     ];
 
     /// The one that a fact is about, which was learnt from an error: `refuses_` and its word.

@@ -76,6 +76,8 @@ impl Edits {
     pub const EXTRAS: Self = Self(128);
     /// The members that say nothing, which go.
     pub const NULLS: Self = Self(256);
+    /// The members of parts and of calls that the server's API does not name, which go.
+    pub const INNER: Self = Self(512);
 
     /// Notes one more.
     pub fn add(&mut self, other: Self) {
@@ -283,6 +285,17 @@ impl Part {
             *cache = mark;
         }
         self
+    }
+
+    /// Takes Anthropic's mark off; whether there was one.
+    pub fn unmark(&mut self) -> bool {
+        match self {
+            Self::Text { cache, .. }
+            | Self::Data { cache, .. }
+            | Self::Link { cache, .. }
+            | Self::Document { cache, .. } => cache.take().is_some(),
+            Self::Opaque { .. } => false,
+        }
     }
 
     /// The same file with a name; nothing else has one.

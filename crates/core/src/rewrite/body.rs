@@ -152,6 +152,7 @@ impl<'r> Body<'r> {
                     parallel: self.parallel.or(draft.parallel),
                     turns: draft.turns,
                     history: draft.history,
+                    marks: draft.marks,
                 };
                 Sent::Draft(draft, self.instructions.into())
             }
@@ -241,6 +242,17 @@ impl<'r> Body<'r> {
         // It is looked for only where something was left out: a body may be long.
         let stated = is_respelled.then_some(&self.request.fields);
         stated.and_then(|stated| editor.foreign_thought(stated))
+    }
+
+    /// Takes marks of what to cache off the client's own tools, where the server refuses them. Whether there was any.
+    pub(super) fn unmark_tools(&mut self, history: &History) -> bool {
+        let To::Same(editor) = self.to else {
+            return false;
+        };
+        let is_unmarked =
+            history.refuses(Refusal::InnerMembers) && editor.unmark_tools(&mut self.fields);
+        self.changed |= is_unmarked;
+        is_unmarked
     }
 
     /// Keeps only the tools that the contract allows.

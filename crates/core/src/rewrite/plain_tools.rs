@@ -14,6 +14,18 @@ use serde_json::{Map, Value, json};
 const ROOTLESS: [&str; 6] = ["anyOf", "oneOf", "allOf", "enum", "const", "not"];
 
 impl Writer<'_> {
+    /// Takes Anthropic's marks of what to cache off the tools, where the server refuses them.
+    pub(super) fn unmark_tools(&mut self) {
+        if self.body.unmark_tools(&self.rule.history) {
+            let title = &self.rule.title;
+            self.losses.push(Loss {
+                pointer: "/tools".to_owned(),
+                reason: format!("{title} takes no marks of what to cache: it finds that by itself"),
+                enforced_by: EnforcedBy::Nobody,
+            });
+        }
+    }
+
     /// Makes the parameters of tools plain where the server takes no others.
     pub(super) fn plain_tools(&mut self) {
         self.refit_tools(Self::in_words);

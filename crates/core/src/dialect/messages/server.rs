@@ -329,6 +329,9 @@ fn tool(tool: Function) -> Value {
     if tool.strict {
         out["strict"] = json!(true);
     }
+    if let Some(cache) = &tool.cache {
+        out["cache_control"] = json!(cache);
+    }
     out
 }
 

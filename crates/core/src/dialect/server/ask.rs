@@ -33,6 +33,8 @@ pub(in crate::dialect) struct Function {
     pub(in crate::dialect) parameters: Value,
     /// The server is to hold the arguments to it.
     pub(in crate::dialect) strict: bool,
+    /// Anthropic's mark of what to cache.
+    pub(in crate::dialect) cache: Option<Box<RawValue>>,
 }
 
 impl Function {
@@ -349,6 +351,7 @@ impl<'t> Ask<'t> {
                     description: tool.description.clone(),
                     parameters: schema.clone(),
                     strict: *strict,
+                    cache: draft.marks.get(&tool.origin).cloned(),
                 }),
                 ToolInput::Text(_) | ToolInput::Hosted(_) => self.leave_out(tool)?,
             }

@@ -40,6 +40,11 @@ pub trait Editor: fmt::Debug + Sync {
         false
     }
 
+    /// Takes marks of what to cache off the tools; says whether there was any.
+    fn unmark_tools(&self, _fields: &mut Cow<'_, Fields>) -> bool {
+        false
+    }
+
     /// Where a thought of another server stands that [`Self::respell`] leaves out: a JSON Pointer to the first one.
     fn foreign_thought(&self, _fields: &Fields) -> Option<String> {
         None

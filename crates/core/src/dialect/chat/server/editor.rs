@@ -48,6 +48,25 @@ impl Editor for ChatEditor {
         changed
     }
 
+    fn unmark_tools(&self, fields: &mut Cow<'_, Fields>) -> bool {
+        let has_marks = fields.raw("tools").is_some_and(|tools| {
+            memchr::memmem::find(tools.as_bytes(), b"\"cache_control\"").is_some()
+        });
+        has_marks
+            && each(fields.to_mut(), "tools", |tool| {
+                let function = tool.raw("function");
+                let function = function.and_then(|raw| serde_json::from_str::<Fields>(raw).ok());
+                let within = function.is_some_and(|mut function| {
+                    let is_marked = unmark(&mut function);
+                    if is_marked {
+                        tool.set("function", raw(&function));
+                    }
+                    is_marked
+                });
+                unmark(tool) || within
+            })
+    }
+
     /// The whole field: what else it may hold says how the constraint is meant.
     fn unstate(&self, fields: &mut Fields, stated: &Origin) -> Option<Box<RawValue>> {
         fields.remove(stated.field())
@@ -111,8 +130,12 @@ impl Editor for ChatEditor {
             ..Draft::default()
         };
         let mut ask = Ask::new(&draft, title);
+        let keeps_signed = history.sealed == Sealing::Blocks;
         let told: Option<Vec<Box<RawValue>>> = (turns.iter())
-            .map(|turn| retold(&mut ask, turn, known.get(turn.index).map(AsRef::as_ref)))
+            .map(|turn| {
+                let known = known.get(turn.index).map(AsRef::as_ref);
+                retold(&mut ask, turn, known, keeps_signed)
+            })
             .collect();
         let Some(told) = told else {
             return false;
@@ -132,8 +155,14 @@ impl Editor for ChatEditor {
     }
 }
 
-/// A turn as a message: of one that the client said, what is edited alone.
-fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Box<RawValue>> {
+/// A turn as a message: of one that the client said, what is edited alone. `keeps_signed` is whether what a server signed of a call
+/// may stand beside it.
+fn retold(
+    ask: &mut Ask<'_>,
+    turn: &Turn,
+    known: Option<&RawValue>,
+    keeps_signed: bool,
+) -> Option<Box<RawValue>> {
     let known = known.filter(|_| !turn.edits.has(Edits::ALL));
     if let Some(known) = known.filter(|_| !turn.edits.is_any()) {
         return Some(known.to_owned());
@@ -186,11 +215,50 @@ fn retold(ask: &mut Ask<'_>, turn: &Turn, known: Option<&RawValue>) -> Option<Bo
         });
         is_changed |= message.0.len() != before;
     }
+    if turn.edits.has(Edits::INNER) {
+        is_changed |= unmark(&mut message);
+        is_changed |= each(&mut message, "content", unmark);
+        is_changed |= each(&mut message, "tool_calls", |call| {
+            with_own_members(call, keeps_signed)
+        });
+    }
     Some(if is_changed {
         raw(&message)
     } else {
         known.to_owned()
     })
+}
+
+/// Takes a mark of what to cache off; whether there was one.
+fn unmark(fields: &mut Fields) -> bool {
+    fields.remove("cache_control").is_some()
+}
+
+/// Changes each object of a list; whether any was.
+fn each(fields: &mut Fields, name: &str, change: impl Fn(&mut Fields) -> bool) -> bool {
+    let list = fields.raw(name);
+    let list = list.and_then(|raw| serde_json::from_str::<Vec<Fields>>(raw).ok());
+    let Some(mut list) = list else {
+        return false;
+    };
+    let mut is_changed = false;
+    for item in &mut list {
+        is_changed |= change(item);
+    }
+    if is_changed {
+        fields.set(name, raw(&list));
+    }
+    is_changed
+}
+
+/// Leaves a call what every server of Chat's takes in one; whether there was more.
+fn with_own_members(call: &mut Fields, keeps_signed: bool) -> bool {
+    const OWN: [&str; 4] = ["id", "type", "function", "custom"];
+    let before = call.0.len();
+    call.0.retain(|name, _| {
+        OWN.contains(&name.as_str()) || (keeps_signed && name == "extra_content")
+    });
+    call.0.len() != before
 }
 
 /// Whether a message says just that there already.
