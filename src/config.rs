@@ -333,7 +333,7 @@ pub struct Limits {
     pub priority_header: Option<http::HeaderName>,
     /// Compiled constraints, entries (4096).
     pub cache_entries: usize,
-    /// Compiled constraints, bytes (256 MiB).
+    /// Compiled constraints, bytes (an eighth of the memory that there is, at most 256 MiB).
     pub cache_bytes: usize,
     /// Threads that requests are worked on; 0 for one for every two processors.
     pub threads: usize,
@@ -352,7 +352,7 @@ impl Default for Limits {
             concurrency: 1024,
             priority_header: None,
             cache_entries: 4096,
-            cache_bytes: 256 << 20,
+            cache_bytes: memory::caches(),
             threads: 0,
         }
     }

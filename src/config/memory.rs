@@ -1,5 +1,5 @@
 //! How much memory there is for the process: what the kernel tells of the machine and of the control groups in; the
-//! default of `limits.memory_budget` out.
+//! defaults of `limits.memory_budget` and `limits.cache_bytes` out.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,32 @@ const SHARE: usize = 4;
 const LEAST: usize = 256 << 20;
 /// Where the kernel tells nothing.
 const UNKNOWN: usize = 4 << 30;
+/// What is kept of compiled schemas takes half as much again as is estimated: with the least budget, the store and the
+/// process it stays within the 512 MiB that the manifests allow.
+const CACHED_SHARE: usize = 8;
+/// Some thousand large schemas. More memory is for requests.
+const MOST_CACHED: usize = 256 << 20;
 
 /// A quarter of the memory that there is, and no less than 256 MiB.
 pub(super) fn budget() -> usize {
-    let read = |path: &Path| fs::read_to_string(path).ok();
-    (there_is(read).unwrap_or(UNKNOWN) / SHARE).max(LEAST)
+    budget_of(there_is(of_kernel).unwrap_or(UNKNOWN))
+}
+
+/// An eighth of the memory that there is, and no more than 256 MiB.
+pub(super) fn caches() -> usize {
+    caches_of(there_is(of_kernel).unwrap_or(UNKNOWN))
+}
+
+fn of_kernel(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+fn budget_of(memory: usize) -> usize {
+    (memory / SHARE).max(LEAST)
+}
+
+fn caches_of(memory: usize) -> usize {
+    (memory / CACHED_SHARE).min(MOST_CACHED)
 }
 
 /// The least of the machine's memory and the limits of the control groups that the process is in.
@@ -106,8 +127,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_held_by_default_fits_into_what_the_manifests_allow() {
+        /// The store, the console's requests, and the process with its threads.
+        const ELSE: usize = (32 + 16 + 64) << 20;
+        let allowed = 512 << 20;
+        let caches = caches_of(allowed);
+        assert_eq!(caches, 64 << 20);
+        // With what was written for servers and the plans, and more than is estimated.
+        let caches = (caches + caches / 4) * 3 / 2;
+        assert!(budget_of(allowed) + caches + ELSE <= allowed);
+        assert_eq!(caches_of(2 << 30), 256 << 20);
+        assert_eq!(caches_of(64 << 30), 256 << 20);
+    }
+
+    #[test]
     fn where_nothing_is_told_there_is_a_budget_all_the_same() {
         assert_eq!(found(&[]), None);
         assert!(budget() >= LEAST);
+        assert!(caches() <= MOST_CACHED);
     }
 }

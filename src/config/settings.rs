@@ -16,9 +16,9 @@ use super::units::{Wrong, duration, size};
 use std::fmt::Write as _;
 use std::path::Path;
 use values::{
-    address, admin_tls, budget, collector, count, depth, expiry, file, folder, layers, log_format,
-    missing_model, model, number, on_violation, pem, positive, projector, recording, repair,
-    secret_of, speculation, store, unverified, whitespace, word, yes,
+    address, admin_tls, budget, caches, collector, count, depth, expiry, file, folder, layers,
+    log_format, missing_model, model, number, on_violation, pem, positive, projector, recording,
+    repair, secret_of, speculation, store, unverified, whitespace, word, yes,
 };
 
 /// One setting.
@@ -158,9 +158,9 @@ settings! {
     "limits.cache_entries", "ISOGLOSS_CACHE_ENTRIES", None, "COUNT" = "4096",
         "Compiled schemas and grammars that are kept",
         |c, text, _| put(&mut c.limits.cache_entries, count(text, 1, 1_000_000));
-    "limits.cache_bytes", "ISOGLOSS_CACHE_BYTES", None, "SIZE" = "256MiB",
-        "Their estimated size",
-        |c, text, _| put(&mut c.limits.cache_bytes, size(text));
+    "limits.cache_bytes", "ISOGLOSS_CACHE_BYTES", None, "SIZE" = "auto",
+        "Their estimated size; a quarter of it more is kept of what was written for servers. `auto` is an eighth of the memory that the machine or the control group has, at most 256MiB",
+        |c, text, _| put(&mut c.limits.cache_bytes, caches(text));
     "limits.threads", "ISOGLOSS_PROXY_THREADS", None, "COUNT" = "0",
         "Threads that requests are worked on, beside those of what takes long; 0 for one for every two processors",
         |c, text, _| put(&mut c.limits.threads, count(text, 0, 1024));

@@ -28,6 +28,13 @@ pub(super) fn budget(text: &str) -> Result<usize, Wrong> {
     }
 }
 
+pub(super) fn caches(text: &str) -> Result<usize, Wrong> {
+    if text == "auto" {
+        return Ok(crate::config::memory::caches());
+    }
+    size(text).map_err(|wrong| Wrong::new(wrong.what, format!("{}, or auto", wrong.remedy)))
+}
+
 pub(super) fn address(text: &str) -> Result<SocketAddr, Wrong> {
     text.trim().parse().map_err(|_| {
         Wrong::new(
