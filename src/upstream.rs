@@ -35,7 +35,7 @@ pub use discovery::{Answer, NameStatus, Names, News, Resolver, Trouble};
 pub(crate) use failure::cut as body_cut;
 pub use failure::{BodyFault, Failure, Why};
 pub use identify::WANTS_KEY;
-pub use key::address_headers;
+pub use key::{Refused, address_headers};
 pub use models::Models;
 pub use proof::Proof;
 pub use quarantine::Flight;
@@ -123,6 +123,8 @@ pub struct Upstream {
     authorization: Option<HeaderValue>,
     /// The key in it, which no client may see.
     key: Option<Secret>,
+    /// Whether the server refuses it.
+    refused: Arc<Mutex<Option<Refused>>>,
     pin: Option<crate::config::DialectPin>,
     /// The operator's word for its models' markup.
     markup: Option<String>,
@@ -208,6 +210,7 @@ impl Upstreams {
             address,
             authorization: None,
             key: None,
+            refused: Arc::default(),
             pin: None,
             markup: None,
             thoughts: None,
@@ -488,24 +491,6 @@ impl Upstream {
         }
         *request.body_mut() = outgoing.body.into_body();
         Ok(request)
-    }
-
-    /// With a key of the upstream's own, none of the client's credentials goes along.
-    fn authorize(&self, headers: &mut http::HeaderMap, with_key: bool) {
-        if let Some(authorization) = &self.authorization {
-            for name in [
-                "authorization",
-                "x-api-key",
-                "x-goog-api-key",
-                "api-key",
-                "cookie",
-            ] {
-                headers.remove(name);
-            }
-            if with_key {
-                headers.insert(http::header::AUTHORIZATION, authorization.clone());
-            }
-        }
     }
 
     /// A request found out that something is wrong: the watcher looks at once.

@@ -58,6 +58,9 @@ pub(super) struct Recognised {
     asked: Vec<(String, u16)>,
 }
 
+/// What is said of a key that is refused.
+const KEY_REFUSED: &str = "it refuses the key of ISOGLOSS_UPSTREAM_API_KEY";
+
 /// What it was found to enforce, or why it was not asked.
 type Enforced = Result<Report, String>;
 
@@ -98,7 +101,8 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             "strategies": demands_json(&rule),
         }));
     }
-    print(&text(&rules, &seen, &rule, &models, &enforced))
+    let has_key = upstream.api_key.is_some();
+    print(&text(&rules, &seen, &rule, &models, &enforced, has_key))
 }
 
 fn text(
@@ -107,6 +111,7 @@ fn text(
     rule: &Rule,
     models: &Models,
     enforced: &Enforced,
+    has_key: bool,
 ) -> String {
     let asked: Vec<String> = seen
         .asked
@@ -129,7 +134,11 @@ fn text(
     if let Some((_, status)) = seen.asked.first()
         && seen.asked.iter().all(is_refusal)
     {
-        text += &format!("note        it answers {status} whatever it is asked: {WANTS_KEY}\n");
+        let what = match has_key {
+            true => KEY_REFUSED,
+            false => WANTS_KEY,
+        };
+        text += &format!("note        it answers {status} whatever it is asked: {what}\n");
     } else if rule.dialect == rules.fallback() {
         text += "note        nothing recognised it: pin it with --dialect if you know better\n";
     }

@@ -8,7 +8,7 @@ use crate::admin::{ConfigurationState, Fault, NameState, Query, Readiness, State
 use crate::config::{Config, DialectPin};
 use crate::proxy::House;
 use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
-use crate::upstream::{NameStatus, Phase, Proof, Upstream, Worker};
+use crate::upstream::{NameStatus, Phase, Proof, Refused, Upstream, Worker};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use isogloss_compile::{Compiler, CompilerLimits};
@@ -203,7 +203,9 @@ impl State for Operators {
                 state: status.state.to_owned(),
                 dialect: status.dialect,
                 enforcement: proof.as_str(),
-                reason: status.reason.or_else(|| unproven(proof).map(str::to_owned)),
+                reason: (status.reason)
+                    .or_else(|| upstream.refused().map(key_refused))
+                    .or_else(|| unproven(proof).map(str::to_owned)),
             }
         };
         Readiness {
@@ -324,8 +326,14 @@ const fn unproven(proof: Proof) -> Option<&'static str> {
         Proof::EnforcesNothing => Some(
             "it enforces nothing that it was asked for; see /capabilities, or set probe = \"off\" to serve all the same",
         ),
-        Proof::Enforces | Proof::NotAsked => None,
+        // Of which the key's own words tell.
+        Proof::Enforces | Proof::KeyRefused | Proof::NotAsked => None,
     }
+}
+
+fn key_refused(refused: Refused) -> String {
+    let status = refused.status;
+    format!("the key that is configured was refused ({status})")
 }
 
 /// How long nothing must be in flight: a pod that ends still gets requests until every balancer

@@ -287,7 +287,7 @@ async fn list(
     let body = read.unwrap_or_default();
     let body = upstream.redact(&body).map_or(body, Bytes::from);
     Err(match upstream.rule() {
-        Some(rule) => upstream_error(&rule, status, &body),
+        Some(rule) => upstream.redact_error(upstream_error(&rule, status, &body)),
         None => Error::new(Kind::UpstreamFailed, "the server has no list of models"),
     })
 }

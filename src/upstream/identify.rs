@@ -21,6 +21,9 @@ const SIGN_OF_LIFE: &str = "/v1/models";
 pub const WANTS_KEY: &str = "give its key (api_key_env, api_key_file or ISOGLOSS_UPSTREAM_API_KEY), or pin it with --dialect; \
      without either it is taken for one that enforces nothing";
 
+/// What is to be done about a key that is refused.
+pub(super) const PUT_RIGHT: &str = "put it right (api_key_env, api_key_file or ISOGLOSS_UPSTREAM_API_KEY); what clients ask is refused as well";
+
 /// What came of asking one question.
 enum Asked {
     Answer(ProbeAnswer),
@@ -181,6 +184,9 @@ impl Upstream {
         let is_ready = matches!(*self.state.borrow(), State::Ready { .. });
         let (refused, status) = refusals;
         let is_refused = refused == answers;
+        if is_refused {
+            self.note_key(status, true);
+        }
         match seen_as.is_some() {
             _ if lives => *seen_as = None,
             // It wants a key from now on.
@@ -188,6 +194,8 @@ impl Upstream {
             // Somebody else answers in its place, as the ingress of a cluster does.
             true if !is_refused => return Heard::Instead(State::loading()),
             _ if is_ready => {}
+            // It was said.
+            _ if is_refused && self.has_key() => {}
             _ if is_refused => {
                 tracing::warn!(parent: None, upstream = self.name(), status, "what the upstream is cannot be asked: {WANTS_KEY}");
             }
@@ -201,7 +209,11 @@ impl Upstream {
     /// `None` where the server lives.
     async fn sign_of_life(&self) -> Option<Heard> {
         match self.ask(SIGN_OF_LIFE).await {
-            Ok(Some(_answer)) => None,
+            Ok(Some(answer)) => {
+                // It is all that such a server is asked.
+                self.note_key(answer.status, answer.status == 401);
+                None
+            }
             Ok(None) => Some(Heard::Instead(State::loading())),
             Err(instead) => Some(instead),
         }
@@ -215,6 +227,7 @@ impl Upstream {
             Asked::Answer(answer) if answer.status == 503 => Err(Heard::Instead(State::loading())),
             Asked::Answer(answer) => {
                 if path == SIGN_OF_LIFE {
+                    self.note_key(answer.status, false);
                     self.note_models(answer.body.as_ref());
                 }
                 Ok(Some(answer))

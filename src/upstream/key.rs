@@ -1,11 +1,22 @@
 //! A server's key: sent where the server looks for it, and taken out of what it says.
 
 use super::Upstream;
+use super::identify::PUT_RIGHT;
 use crate::config::UpstreamConfig;
 use http::HeaderValue;
-use isogloss_core::error::Error;
+use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::redact;
 use isogloss_core::rules::Http;
+use std::sync::PoisonError;
+
+/// A server refuses the key that it is configured with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    /// The status that it answered.
+    pub status: u16,
+    /// Whatever it was asked.
+    pub always: bool,
+}
 
 impl Upstream {
     /// Whether it is asked with a key that is not the client's.
@@ -14,15 +25,63 @@ impl Upstream {
         self.key.is_some()
     }
 
+    /// With a key of the upstream's own, none of the client's credentials goes along.
+    pub(super) fn authorize(&self, headers: &mut http::HeaderMap, with_key: bool) {
+        if let Some(authorization) = &self.authorization {
+            for name in [
+                "authorization",
+                "x-api-key",
+                "x-goog-api-key",
+                "api-key",
+                "cookie",
+            ] {
+                headers.remove(name);
+            }
+            if with_key {
+                headers.insert(http::header::AUTHORIZATION, authorization.clone());
+            }
+        }
+    }
+
     /// A text of the server's without its key; `None` where the key is not in it.
     #[must_use]
     pub fn redact(&self, text: &[u8]) -> Option<Vec<u8>> {
         redact(text, self.key.as_ref()?.expose().as_bytes())
     }
 
-    /// An error of the server's without its key.
+    /// Whether the key is refused, as far as the server's own answers to questions tell.
+    #[must_use]
+    pub fn refused(&self) -> Option<Refused> {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server answered a question that was asked with the key; `is_all` where nothing else that it was asked went better.
+    pub(super) fn note_key(&self, status: u16, is_all: bool) {
+        if !self.has_key() {
+            return;
+        }
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        match status {
+            // A key that may not list models is answered 403, and good for the rest.
+            401 | 403 if is_all || status == 401 => {
+                if refused.is_none() {
+                    tracing::warn!(parent: None, upstream = self.name(), status, "the key that is configured was refused ({status}): {PUT_RIGHT}");
+                }
+                let always = is_all || refused.is_some_and(|refused| refused.always);
+                *refused = Some(Refused { status, always });
+            }
+            200..300 => *refused = None,
+            _ => {}
+        }
+    }
+
+    /// An error of the server's without its key, and without its code for one that is no client's: that could be taken for the
+    /// client's own.
     #[must_use]
     pub fn redact_error(&self, mut error: Error) -> Error {
+        if error.kind == Kind::UpstreamAuth && self.has_key() {
+            error.code = None;
+        }
         let clear = |text: &mut String| {
             if let Some(redacted) = self.redact(text.as_bytes()) {
                 *text = String::from_utf8_lossy(&redacted).into_owned();

@@ -14,6 +14,8 @@ pub enum Proof {
     Enforces,
     /// It was asked, and ignored or refused every demand that it was clear about.
     EnforcesNothing,
+    /// It refuses the key that it is configured with, whatever it is asked.
+    KeyRefused,
     /// It is not asked (hosted APIs, `probe = "off"`, nothing to ask), or nothing was clear.
     NotAsked,
 }
@@ -26,6 +28,7 @@ impl Proof {
             Self::Asking => "asking",
             Self::Enforces => "enforces",
             Self::EnforcesNothing => "enforces_nothing",
+            Self::KeyRefused => "key_refused",
             Self::NotAsked => "not_asked",
         }
     }
@@ -50,6 +53,8 @@ impl Upstream {
             .any(|word| matches!(*word, "ignored" | "refused"))
         {
             Proof::EnforcesNothing
+        } else if self.refused().is_some_and(|refused| refused.always) {
+            Proof::KeyRefused
         } else if report.is_none() && self.unasked.load(Ordering::Relaxed) {
             Proof::Asking
         } else {

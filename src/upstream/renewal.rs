@@ -191,6 +191,7 @@ impl Upstream {
             health: Arc::clone(&known.health),
             unasked: Arc::clone(&known.unasked),
             seen_as: Arc::clone(&known.seen_as),
+            refused: Arc::clone(&known.refused),
             admission: Arc::clone(&known.admission),
             ..self
         }

@@ -180,6 +180,62 @@ async fn an_upstream_key_replaces_the_clients_credentials() {
     assert!(!format!("{:?}", got.headers).contains("client"));
 }
 
+#[tokio::test]
+async fn a_key_that_is_refused_whatever_is_asked_keeps_a_new_proxy_unready_and_is_no_clients() {
+    const WRONG: &str = r#"{"error":{"message":"Incorrect API key.","type":"invalid_request_error","code":"invalid_api_key"}}"#;
+    let chat = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+    let json = "content-type: application/json\r\n";
+    let upstream = Scripted::start(move |_got| vec![reply(401, json, WRONG)]).await;
+    upstream.answer_by_script();
+    for (key, is_proven, code) in [
+        (Some("wrong"), false, "upstream_auth"),
+        (None, true, "invalid_api_key"),
+    ] {
+        let proxy = Proxy::with(&[&upstream.url()], |config| {
+            let key = key.map(|key| isogloss::config::Secret::new(key.to_owned()));
+            config.upstreams[0].api_key = key;
+        })
+        .await;
+        proxy.until_upstream(0, "ready").await;
+        let refused = proxy.upstream(0).refused().map(|refused| refused.status);
+        assert_eq!(refused, key.map(|_| 401));
+        assert_eq!(proxy.app.upstreams().is_proven(), is_proven);
+        let mut client = proxy.send(post("/v1/chat/completions", chat)).await;
+        let told = client.reply().await;
+        assert_eq!(told.status, 401);
+        let error = &told.json()["error"];
+        assert_eq!(error["code"], code);
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("Incorrect API key."), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_lists_no_models_but_is_asked_with_is_told_and_keeps_nobody_unready() {
+    // As vLLM does: what is below /v1 wants the key, and the rest tells who it is.
+    let json = "content-type: application/json\r\n";
+    let upstream = Scripted::start(move |got| match got.target.as_str() {
+        "/version" => vec![reply(200, json, r#"{"version":"0.12.0"}"#)],
+        _ => vec![reply(401, json, r#"{"error":"Unauthorized"}"#)],
+    })
+    .await;
+    upstream.answer_by_script();
+    let proxy = Proxy::with(&[&upstream.url()], |config| {
+        config.upstreams[0].api_key = Some(isogloss::config::Secret::new("wrong".to_owned()));
+        config.probe = isogloss_core::probe::Depth::Light;
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    let told = async {
+        while proxy.upstream(0).refused().is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, told).await.unwrap();
+    let refused = proxy.upstream(0).refused().unwrap();
+    assert_eq!((refused.status, refused.always), (401, false));
+}
+
 // --- reaching the upstream -----------------------------------------------------------------------
 
 #[tokio::test]

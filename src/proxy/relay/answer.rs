@@ -246,11 +246,12 @@ impl Answer<'_> {
         let rule = rule.facing(&self.planned.exchange.demand.request);
         let (head, body, error) = refusal_of(upstream, rule, reply).await;
         self.relay.record.came(&body);
+        // What it says of a key that is not the client's would be taken for the client's.
+        let is_of_key = error.kind == Kind::UpstreamAuth && upstream.has_key();
+        let may_be_own = rule.ends.own_errors && !is_of_key;
         match self.told(error, &exchange::launch_facts(rule, &body)) {
-            Broken::Error(error) if rule.ends.own_errors && self.is_own_error(&head, &body) => {
-                let mut own = Response::new(ReplyBody::full(body));
-                *own.status_mut() = head.status;
-                *own.headers_mut() = headers::pass_down(head.headers);
+            Broken::Error(error) if may_be_own && self.is_own_error(&head, &body) => {
+                let mut own = pass::reply(head, ReplyBody::full(body));
                 own.headers_mut().remove(CONTENT_LENGTH);
                 reported(error, own)
             }
