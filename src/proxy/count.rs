@@ -87,6 +87,7 @@ where
             Ok(Err(error)) => return Err(target.upstream.redact_error(error)),
             Err(failure) if failure.why.is_connect() && left > 0 => {
                 left -= 1;
+                app.metrics.upstream_failed(Error::from(failure).kind);
                 app.metrics.retry("connect");
             }
             Err(failure) => return Err(target.upstream.redact_error(failure.into())),

@@ -301,7 +301,8 @@ async fn forward(
             Ok((Ok(reply), first_byte)) => {
                 let (reply, fault) = search.fault_of(&upstream, reply, first_byte).await?;
                 if let Some(retry_after) = fault {
-                    next = search.after(&upstream, retry_after, may);
+                    let kind = failed_with(reply.status().as_u16());
+                    next = search.after(&upstream, kind, retry_after, may);
                     if next.is_some() {
                         continue;
                     }
@@ -319,6 +320,7 @@ async fn forward(
             }
             Ok((Err(failure), _)) if failure.why.is_connect() && is_kept && attempts > 1 => {
                 attempts -= 1;
+                app.metrics.upstream_failed(Error::from(failure).kind);
                 app.metrics.retry("connect");
                 continue;
             }
@@ -326,7 +328,7 @@ async fn forward(
             Ok((Err(failure), _)) => return Err(unsent(failure, app)),
             Err(late) => (late, None),
         };
-        next = search.after(&upstream, retry_after, may);
+        next = search.after(&upstream, error.kind, retry_after, may);
         if next.is_none() {
             return Err(error);
         }
@@ -402,11 +404,12 @@ impl Search<'_> {
     fn after(
         &mut self,
         upstream: &Upstream,
+        kind: Kind,
         retry_after: Option<u64>,
         may: impl Fn(&Upstream) -> bool,
     ) -> Option<Arc<Upstream>> {
         if !self.model.is_empty() {
-            upstream.faltered(self.model, retry_after);
+            upstream.faltered(self.model, kind, retry_after);
         }
         if !self.may_repeat {
             return None;
@@ -417,6 +420,7 @@ impl Search<'_> {
             self.app.metrics.limit_hit("retry_budget");
             return None;
         }
+        self.app.metrics.upstream_failed(kind);
         self.app.metrics.retry("failover");
         self.record.retried("failover");
         Some(next)
@@ -489,12 +493,21 @@ impl Passed<'_> {
     }
 }
 
+/// With what a server failed that answers this to a request which another may do.
+const fn failed_with(status: u16) -> Kind {
+    match status {
+        404 => Kind::ModelNotFound,
+        429 => Kind::UpstreamRateLimited,
+        _ => Kind::UpstreamFailed,
+    }
+}
+
 /// What an error of the upstream's counts as; nothing where a client only looked whether it is well.
 fn fault_kind(method: &Method, status: u16) -> Option<Kind> {
     match status {
         _ if is_safe(method) => None,
         401 | 403 => Some(Kind::UpstreamAuth),
-        429 => Some(Kind::RateLimited),
+        429 => Some(Kind::UpstreamRateLimited),
         500.. => Some(Kind::UpstreamFailed),
         _ => None,
     }

@@ -322,7 +322,7 @@ impl Relay<'_> {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
                     supposition = None;
-                    self.retries("connect");
+                    self.reconnects(failure);
                     continue;
                 }
                 Err(failure) => planned.explain(failure.into()).into(),
@@ -362,22 +362,6 @@ impl Relay<'_> {
             search.failed = Some(failed);
             has_failed = true;
         }
-    }
-
-    /// Counts that another server is sent what one failed at; the failure, where nothing may be sent again.
-    fn fails_over(&self, search: &mut Search) -> Option<Failed> {
-        if !self.app.upstreams.may_send_again() {
-            self.app.metrics.limit_hit("retry_budget");
-            return search.failed.take();
-        }
-        self.retries("failover");
-        None
-    }
-
-    /// Counts that the request is sent again, and why.
-    fn retries(&self, why: &'static str) {
-        self.app.metrics.retry(why);
-        self.record.retried(why);
     }
 
     /// A place at the server that is asked, as soon as it is this request's turn; the one that it has where it is asked

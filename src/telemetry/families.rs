@@ -92,7 +92,7 @@ families! {
     LOSSES = "isogloss_losses_total", Counter,
         ["field", "enforced_by"], "Things a server was not told, by the field or JSON Schema keyword, and by who makes sure of them instead.";
     UPSTREAM_ERRORS = "isogloss_upstream_errors_total", Counter,
-        ["code"], "Failures of an upstream, by error code.";
+        ["code"], "Failures of an upstream, by error code: those that clients are told of, its own 429 included, and those that another server, or the same once more, made good.";
     CLIENT_GONE = "isogloss_client_gone_total", Counter,
         ["phase"], "Clients that went away before their reply was complete, by how far it had come.";
     LIMITS_HIT = "isogloss_limits_hit_total", Counter,

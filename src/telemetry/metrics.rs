@@ -405,6 +405,14 @@ impl Metrics {
         self.count(&family::LOSSES, [lost(&loss.pointer), enforced_by]);
     }
 
+    /// An upstream failed with a request that another is asked, or the same once more: the client hears nothing of it. What is
+    /// the request's own is no failure.
+    pub fn upstream_failed(&self, kind: Kind) {
+        if kind.side() == Side::Upstream {
+            self.upstream_error(kind);
+        }
+    }
+
     /// An upstream failed.
     pub fn upstream_error(&self, kind: Kind) {
         self.count(&family::UPSTREAM_ERRORS, [kind.code().to_owned()]);

@@ -46,8 +46,13 @@ impl Circuits {
         all.any(|one| one.model == model && one.is_open(now))
     }
 
-    /// It failed, and may have said for how long it is not to be asked. Whether it is put aside by that.
-    pub(super) fn failed(&mut self, model: &str, told: Option<Duration>, now: Instant) -> bool {
+    /// It failed, and may have said for how long it is not to be asked. For how long it is put aside, where it is by that.
+    pub(super) fn failed(
+        &mut self,
+        model: &str,
+        told: Option<Duration>,
+        now: Instant,
+    ) -> Option<Duration> {
         let at = self.0.iter().position(|one| one.model == model);
         let mut circuit = match at {
             Some(at) => self.0.remove(at),
@@ -67,9 +72,10 @@ impl Circuits {
         if let Some(time) = told.max(own) {
             circuit.until = circuit.until.max(Some(now + time));
         }
-        let is_open = circuit.is_open(now);
+        let until = circuit.until;
         self.0.push(circuit);
-        is_open && !was_open
+        let left = until?.saturating_duration_since(now);
+        (!left.is_zero() && !was_open).then_some(left)
     }
 
     /// It answered as it should.
@@ -147,9 +153,11 @@ mod tests {
     async fn the_third_failure_puts_one_model_aside_each_time_for_longer() {
         let mut circuits = Circuits::default();
         let mut now = Instant::now();
-        assert!(!circuits.failed("m", None, now) && !circuits.failed("m", None, now));
+        assert_eq!(circuits.failed("m", None, now), None);
+        assert_eq!(circuits.failed("m", None, now), None);
         for seconds in [1, 2, 4, 8, 16, 30, 30] {
-            assert!(circuits.failed("m", None, now), "{seconds}");
+            let aside = circuits.failed("m", None, now);
+            assert_eq!(aside, Some(Duration::from_secs(seconds)));
             let last = now + Duration::from_millis(seconds * 1000 - 1);
             assert!(circuits.is_open("m", last), "{seconds}");
             assert!(!circuits.is_open("other", last));
@@ -159,15 +167,17 @@ mod tests {
         }
         circuits.succeeded("m");
         assert_eq!(circuits.told(now), []);
-        assert!(!circuits.failed("m", None, now));
+        assert_eq!(circuits.failed("m", None, now), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_says_for_how_long_is_taken_at_its_word() {
         let mut circuits = Circuits::default();
         let now = Instant::now();
-        assert!(circuits.failed("m", Some(20 * SECOND), now));
-        assert!(!circuits.failed("m", None, now), "it is aside already");
+        let aside = circuits.failed("m", Some(20 * SECOND), now);
+        assert_eq!(aside, Some(20 * SECOND));
+        let aside = circuits.failed("m", None, now);
+        assert_eq!(aside, None, "it is aside already");
         assert!(circuits.is_open("m", now + 19 * SECOND));
         assert!(!circuits.is_open("m", now + 20 * SECOND));
     }

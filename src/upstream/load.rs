@@ -6,12 +6,16 @@ use super::circuit::{CircuitStatus, Circuits};
 use super::{Failure, State, Upstream};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use isogloss_core::error::Kind;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// Of a model's name, in the log.
+const MAX_MODEL_CHARS: usize = 128;
 
 /// What was measured of one server.
 #[derive(Debug, Default)]
@@ -94,16 +98,22 @@ impl Upstream {
     }
 
     /// It failed with a request for this model, and may have said for how long it is not to be asked, in seconds.
-    pub fn faltered(&self, model: &str, retry_after: Option<u64>) {
+    pub fn faltered(&self, model: &str, kind: Kind, retry_after: Option<u64>) {
         if !self.is_one_of_several {
             return;
         }
         let told = retry_after.map(Duration::from_secs);
         let now = Instant::now();
-        let is_news = locked(&self.health).circuits.failed(model, told, now);
-        if is_news {
-            let upstream = self.name();
-            tracing::warn!(parent: None, upstream, "upstream is put aside for a model that fails there");
+        let aside = locked(&self.health).circuits.failed(model, told, now);
+        if let Some(time) = aside {
+            let (upstream, code, seconds) = (self.name(), kind.code(), time.as_secs());
+            // A client's word.
+            let model: String = model
+                .chars()
+                .filter(|letter| !letter.is_control())
+                .take(MAX_MODEL_CHARS)
+                .collect();
+            tracing::warn!(parent: None, upstream, model, code, seconds, "upstream is put aside for a model that fails there");
             if let Some(index) = self.shown() {
                 self.metrics.upstream_put_aside(index);
             }

@@ -385,7 +385,7 @@ mod tests {
     fn other_errors_are_the_workers_own() {
         let quarantine = quarantine();
         let flight = quarantine.enter(&schema(1)).unwrap();
-        let error = Error::new(Kind::RateLimited, "slow down");
+        let error = Error::new(Kind::UpstreamRateLimited, "slow down");
         assert_eq!(flight.explain(error.clone()), error);
     }
 

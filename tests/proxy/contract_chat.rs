@@ -405,15 +405,27 @@ async fn an_upstreams_error_is_given_in_the_clients_terms() {
         (401, "", 401, "upstream_auth", None),
         (403, "", 403, "upstream_auth", None),
         (404, "", 404, "model_not_found", None),
-        (429, "retry-after: 7\r\n", 429, "rate_limited", Some("7")),
+        (
+            429,
+            "retry-after: 7\r\n",
+            429,
+            "upstream_rate_limited",
+            Some("7"),
+        ),
         (
             429,
             "retry-after: 99999\r\n",
             429,
-            "rate_limited",
+            "upstream_rate_limited",
             Some("60"),
         ),
-        (429, "retry-after: 0\r\n", 429, "rate_limited", Some("1")),
+        (
+            429,
+            "retry-after: 0\r\n",
+            429,
+            "upstream_rate_limited",
+            Some("1"),
+        ),
         (500, "", 500, "upstream_error", None),
     ] {
         let body = r#"{"object":"error","message":"The model `m` does not exist.","type":"NotFoundError","code":404}"#;

@@ -527,7 +527,7 @@ async fn a_date_in_retry_after_is_the_longest_wait() {
     })
     .await;
     let reply = proxy.chat(&demand(false)).await.reply().await;
-    assert_eq!(error(&reply), (429, "rate_limited".to_owned()));
+    assert_eq!(error(&reply), (429, "upstream_rate_limited".to_owned()));
     assert_eq!(reply.header("retry-after"), Some("60"));
 }
 
@@ -554,7 +554,7 @@ async fn what_clients_read_of_an_errors_head_is_told() {
     })
     .await;
     let reply = proxy.chat(&demand(true)).await.reply().await;
-    assert_eq!(error(&reply), (429, "rate_limited".to_owned()));
+    assert_eq!(error(&reply), (429, "upstream_rate_limited".to_owned()));
     for (name, value) in [
         ("retry-after-ms", Some("250")),
         ("x-should-retry", Some("true")),

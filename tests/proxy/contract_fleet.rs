@@ -268,6 +268,9 @@ async fn a_server_that_fails_is_put_aside_and_its_word_is_passed_on_where_nobody
         assert_eq!(said(&ask(&proxy, "m").await), "second");
     }
     assert_eq!(chats(&mut first).await.len(), 1, "it said for how long");
+    // No client heard of it.
+    let failed = "isogloss_upstream_errors_total{code=\"upstream_rate_limited\"} ";
+    assert_eq!(proxy.counted(failed), 1);
     let circuits = proxy.upstream(0).circuits();
     assert_eq!(
         (circuits[0].model.as_str(), circuits[0].state),
@@ -276,7 +279,7 @@ async fn a_server_that_fails_is_put_aside_and_its_word_is_passed_on_where_nobody
     second.stop().await;
     proxy.until_upstream_fails(&plain("m")).await;
     let refused = ask(&proxy, "m").await;
-    assert_eq!(error(&refused), (429, "rate_limited".to_owned()));
+    assert_eq!(error(&refused), (429, "upstream_rate_limited".to_owned()));
     assert_eq!(refused.header("retry-after"), Some("30"));
 }
 

@@ -414,7 +414,7 @@ fn an_error_in_the_place_of_a_stream_is_an_error() {
         (
             "plain",
             "id:1\nevent:error\n:HTTP_STATUS/429\ndata:{\"code\":\"Throttling.AllocationQuota\",\"message\":\"slower\"}\n\n".to_owned(),
-            "rate_limited",
+            "upstream_rate_limited",
         ),
         // LMDeploy.
         (

@@ -94,10 +94,12 @@ kinds! {
     KeyRefused = "invalid_api_key", Client, 401, "invalid_request_error";
     /// The client's key is for other things.
     NotAllowed = "permission_denied", Client, 403, "permission_error";
-    /// The upstream, or the proxy's operator, limits the rate.
+    /// The proxy's operator limits the client's rate.
     RateLimited = "rate_limited", Client, 429, "rate_limit_error";
     /// The upstream refused the credentials.
     UpstreamAuth = "upstream_auth", Upstream, 401, "authentication_error";
+    /// The upstream limits the rate, or has too much to do.
+    UpstreamRateLimited = "upstream_rate_limited", Upstream, 429, "rate_limit_error";
     /// No connection to the upstream.
     UpstreamUnreachable = "upstream_unreachable", Upstream, 502, "upstream_error";
     /// The upstream is there, but it has no model ready yet.

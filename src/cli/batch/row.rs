@@ -46,6 +46,7 @@ impl Outcome {
     const fn of(kind: Kind) -> Self {
         match kind {
             Kind::ConstraintViolated => Self::Violation,
+            // Which is asked again as the other is.
             Kind::RateLimited => Self::Upstream,
             kind => match kind.side() {
                 Side::Client => Self::Refused,
@@ -303,6 +304,7 @@ mod tests {
             (502, Some(Kind::ConstraintViolated), Outcome::Violation),
             (502, Some(Kind::UpstreamFailed), Outcome::Upstream),
             (429, Some(Kind::RateLimited), Outcome::Upstream),
+            (429, Some(Kind::UpstreamRateLimited), Outcome::Upstream),
             (429, None, Outcome::Upstream),
             (500, None, Outcome::Upstream),
             (503, Some(Kind::Overloaded), Outcome::Proxy),

@@ -461,7 +461,7 @@ impl Answer<'_> {
         };
         let is_theirs = match error.kind {
             Kind::ContextLength => true,
-            Kind::UpstreamFailed | Kind::UpstreamRefused | Kind::RateLimited => is_told,
+            Kind::UpstreamFailed | Kind::UpstreamRefused | Kind::UpstreamRateLimited => is_told,
             _ => false,
         };
         if !is_theirs {

@@ -2,7 +2,7 @@
 
 use super::{Failed, Relay, work};
 use crate::config::Affinity;
-use crate::upstream::{Target, Upstream, Wanted, affinity};
+use crate::upstream::{Failure, Target, Upstream, Wanted, affinity};
 use isogloss_compile::Known;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::Demand;
@@ -74,7 +74,7 @@ impl Search {
             // What it lists is old news.
             upstream.doubt();
         }
-        upstream.faltered(&self.model, error.retry_after);
+        upstream.faltered(&self.model, error.kind, error.retry_after);
         self.tried.push(upstream.index());
         true
     }
@@ -94,6 +94,31 @@ impl Relay<'_> {
             }
             None => false,
         }
+    }
+
+    /// Counts that another server is sent what one failed at; the failure, where nothing may be sent again.
+    pub(super) fn fails_over(&self, search: &mut Search) -> Option<Failed> {
+        if !self.app.upstreams.may_send_again() {
+            self.app.metrics.limit_hit("retry_budget");
+            return search.failed.take();
+        }
+        if let Some(failed) = &search.failed {
+            self.app.metrics.upstream_failed(failed.error.kind);
+        }
+        self.retries("failover");
+        None
+    }
+
+    /// Counts that no connection was made, and that the request is sent again.
+    pub(super) fn reconnects(&self, failure: Failure) {
+        self.app.metrics.upstream_failed(Error::from(failure).kind);
+        self.retries("connect");
+    }
+
+    /// Counts that the request is sent again, and why.
+    pub(super) fn retries(&self, why: &'static str) {
+        self.app.metrics.retry(why);
+        self.record.retried(why);
     }
 
     /// What keeps this request on the server of others, by the operator's choice.
@@ -140,7 +165,7 @@ impl Relay<'_> {
 /// Whether another server may do what this one could not.
 fn is_the_servers(upstream: &Upstream, error: &Error) -> bool {
     match error.kind {
-        Kind::RateLimited
+        Kind::UpstreamRateLimited
         | Kind::ModelLoading
         | Kind::ModelNotFound
         | Kind::UpstreamTimeout

@@ -84,7 +84,7 @@ async fn what_a_server_refuses_there_is_counted_as_its_failure() {
     for (status, code) in [
         (500, Some("upstream_error")),
         (401, Some("upstream_auth")),
-        (429, None),
+        (429, Some("upstream_rate_limited")),
         (404, None),
     ] {
         let (_upstream, proxy) = before(vec![reply(status, JSON, "{}")]).await;

@@ -351,6 +351,10 @@ fn an_error_has_anthropics_shape_and_the_type_of_its_status() {
         (Error::new(Kind::ModelNotFound, "x"), "not_found_error"),
         (Error::new(Kind::BodyTooLarge, "x"), "request_too_large"),
         (Error::new(Kind::RateLimited, "x"), "rate_limit_error"),
+        (
+            Error::new(Kind::UpstreamRateLimited, "x"),
+            "rate_limit_error",
+        ),
         (Error::new(Kind::Overloaded, "x"), "overloaded_error"),
         (Error::new(Kind::UpstreamTimeout, "x"), "timeout_error"),
         (Error::new(Kind::ConstraintViolated, "x"), "api_error"),

@@ -38,7 +38,7 @@ fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
         401 | 403 => Kind::UpstreamAuth,
         // Any other is that of a path: the upstream's URL is not that of its API.
         404 if said.speaks_of_a_model() => Kind::ModelNotFound,
-        429 => Kind::RateLimited,
+        429 => Kind::UpstreamRateLimited,
         503 if said.message.to_lowercase().contains("loading") => Kind::ModelLoading,
         // Some answer 500 to it (llama.cpp before September 2025), some 413 (Anthropic).
         400.. if said.is_too_long(&rule.too_long) => Kind::ContextLength,
@@ -156,7 +156,7 @@ pub(super) fn reported(raw: &str, too_long: &[String]) -> Error {
     let said = Reported::read(raw.as_bytes());
     // What a client does about it goes by its kind: another failure is asked for again.
     let kind = match said.status {
-        Some(429) => Kind::RateLimited,
+        Some(429) => Kind::UpstreamRateLimited,
         _ if said.is_too_long(too_long) => Kind::ContextLength,
         Some(401 | 403) => Kind::UpstreamAuth,
         // Some servers begin a stream before they look at the request.

@@ -67,12 +67,12 @@ fn openai_says_in_the_message_when_to_ask_again() {
         let error = super::reported(&raw, &[]);
         assert_eq!(
             (error.kind, error.retry_after),
-            (Kind::RateLimited, seconds),
+            (Kind::UpstreamRateLimited, seconds),
             "{said}"
         );
     }
     for (code, kind) in [
-        ("insufficient_quota", Kind::RateLimited),
+        ("insufficient_quota", Kind::UpstreamRateLimited),
         ("invalid_prompt", Kind::UpstreamRefused),
     ] {
         let error = super::reported(&format!(r#"{{"code":"{code}","message":"no"}}"#), &[]);
@@ -85,15 +85,15 @@ fn what_a_reply_reports_is_of_the_kind_that_its_words_name() {
     for (raw, code) in [
         (
             r#"{"type": "rate_limit_error", "message": "slower"}"#,
-            "rate_limited",
+            "upstream_rate_limited",
         ),
         (
             r#"{"code": "rate_limit_exceeded", "message": "slower"}"#,
-            "rate_limited",
+            "upstream_rate_limited",
         ),
         (
             r#"{"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slower"}"#,
-            "rate_limited",
+            "upstream_rate_limited",
         ),
         (
             r#"{"code": "context_length_exceeded", "message": "long"}"#,
@@ -147,7 +147,7 @@ fn a_reply_that_has_an_error_in_the_servers_own_shape_is_that_error() {
     for (body, kind, words, status) in [
         (
             r#"{"id":"","choices":null,"base_resp":{"status_code":1002,"status_msg":"rate limit"}}"#,
-            Kind::RateLimited,
+            Kind::UpstreamRateLimited,
             "rate limit",
             429,
         ),
@@ -353,7 +353,7 @@ fn an_error_reply_is_read_in_whatever_form_it_comes() {
             429,
             "id:1\nevent:error\n:HTTP_STATUS/429\ndata:{\"code\":\"Throttling\",\"message\":\"slower\"}\n\n",
             "the server answered 429: slower",
-            Kind::RateLimited,
+            Kind::UpstreamRateLimited,
         ),
         (
             413,
