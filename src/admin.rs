@@ -126,6 +126,11 @@ pub struct ConfigurationState {
 /// One upstream as operators see it.
 #[derive(Debug, Clone, Serialize)]
 pub struct UpstreamState {
+    /// Its place in the configuration, which metrics name.
+    pub index: usize,
+    /// The name that the operator gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Without credentials.
     pub url: String,
     /// A word: `ready`, `loading`, `down`, …

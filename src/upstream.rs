@@ -521,6 +521,7 @@ impl Upstream {
             };
             tracing::info!(
                 upstream = self.address.name(),
+                name = self.given_name(),
                 model,
                 fact,
                 "learnt how the upstream was launched"
@@ -568,7 +569,7 @@ impl Upstream {
         let changed = self.state.send_if_modified(|state| {
             let changed = !state.says_the_same(&next);
             if changed {
-                next.log(self.address.name());
+                next.log(self.address.name(), self.given_name());
                 // Before anybody can be told of it.
                 if let Some(index) = self.shown() {
                     self.metrics.upstream_up(index, next.rule().is_some());

@@ -23,6 +23,8 @@ impl State for Scripted {
             configuration: ConfigurationState::default(),
             names: Vec::new(),
             upstreams: vec![UpstreamState {
+                index: 0,
+                name: None,
                 url: "http://one:8000".to_owned(),
                 state: if ready { "ready" } else { "down" }.to_owned(),
                 dialect: ready.then(|| "vllm@0.12.0".to_owned()),

@@ -199,6 +199,8 @@ impl State for Operators {
             let status = upstream.status();
             let proof = upstream.proof();
             UpstreamState {
+                index: upstream.index(),
+                name: upstream.given_name().map(str::to_owned),
                 url: status.url,
                 state: status.state.to_owned(),
                 dialect: status.dialect,
@@ -262,6 +264,9 @@ impl State for Operators {
                 all.map(|(model, is_open)| ((one.index(), model), is_open))
             });
             text += &Metrics::circuits(&circuits.collect());
+            let all = app.upstreams().iter();
+            let called = all.map(|one| (one.index(), one.label(), one.name().to_owned()));
+            text += &Metrics::upstreams(called);
             if let Some(theirs) = theirs {
                 text.extend(others(&theirs));
             }

@@ -356,6 +356,7 @@ impl Drop for Open {
             method = %self.method,
             path = self.path,
             upstream = facts.upstream,
+            upstream_name = facts.upstream_name,
             strategy = facts.strategy(),
             stream = facts.is_stream,
             bytes = self.bytes,

@@ -63,7 +63,7 @@ where
             })?;
         }
         let begun = Instant::now();
-        record.upstream(target.upstream.name());
+        record.upstream(&target.upstream);
         if model.is_empty() && target.upstream.wants_model() {
             return Err(relay::no_model());
         }

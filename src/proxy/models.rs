@@ -228,7 +228,7 @@ async fn ask(
             ..Wanted::default()
         };
         let upstream = app.upstreams.any(&wanted, |one| record.may_use(one))?;
-        record.upstream(upstream.name());
+        record.upstream(&upstream);
         record.sent();
         match ask_one(app, &upstream, headers, target.clone()).await? {
             Ok(reply) => return Ok((upstream, reply)),

@@ -270,7 +270,7 @@ async fn forward(
             Some(upstream) => upstream,
             None => app.upstreams.any(&search.wanted(), may)?,
         };
-        record.upstream(upstream.name());
+        record.upstream(&upstream);
         let own = upstream.alias(&model);
         if app.upstreams.count() > 1 {
             record.answered_by(&upstream.label(), own.as_deref());

@@ -111,6 +111,8 @@ families! {
         ["upstream", "why"], "Requests that got no turn: as many waited as may (`full`), or it took too long (`timeout`).";
     UPSTREAM_UP = "isogloss_upstream_up", Gauge,
         ["upstream"], "1 where the upstream is reachable and identified, else 0; by its place in the configuration, from 0.";
+    UPSTREAM_INFO = "isogloss_upstream_info", Gauge,
+        ["upstream", "name", "url"], "Always 1: what the upstream of this place is called (`upstream.name`, else its place) and where it is, without credentials.";
     UPSTREAM_ASIDE = "isogloss_upstream_put_aside_total", Counter,
         ["upstream"], "How often an upstream was put aside for a model that failed there, while others have it; /capabilities tells which.";
     UPSTREAM_CIRCUIT = "isogloss_upstream_circuit_open", Gauge,

@@ -78,6 +78,7 @@ impl Upstream {
             };
             tracing::info!(
                 upstream = self.address.name(),
+                name = self.given_name(),
                 model,
                 fact,
                 "this seems to be how the upstream was launched; it is tried again later"

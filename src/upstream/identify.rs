@@ -197,10 +197,10 @@ impl Upstream {
             // It was said.
             _ if is_refused && self.has_key() => {}
             _ if is_refused => {
-                tracing::warn!(parent: None, upstream = self.name(), status, "what the upstream is cannot be asked: {WANTS_KEY}");
+                tracing::warn!(parent: None, upstream = self.name(), name = self.given_name(), status, "what the upstream is cannot be asked: {WANTS_KEY}");
             }
             _ => {
-                tracing::warn!(parent: None, upstream = self.name(), "nothing that the upstream answers tells what it is: check its URL, or say which server it is (dialect)");
+                tracing::warn!(parent: None, upstream = self.name(), name = self.given_name(), "nothing that the upstream answers tells what it is: check its URL, or say which server it is (dialect)");
             }
         }
         Heard::Identity(identity)

@@ -65,7 +65,7 @@ impl Upstream {
             // A key that may not list models is answered 403, and good for the rest.
             401 | 403 if is_all || status == 401 => {
                 if refused.is_none() {
-                    tracing::warn!(parent: None, upstream = self.name(), status, "the key that is configured was refused ({status}): {PUT_RIGHT}");
+                    tracing::warn!(parent: None, upstream = self.name(), name = self.given_name(), status, "the key that is configured was refused ({status}): {PUT_RIGHT}");
                 }
                 let always = is_all || refused.is_some_and(|refused| refused.always);
                 *refused = Some(Refused { status, always });

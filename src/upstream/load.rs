@@ -106,14 +106,15 @@ impl Upstream {
         let now = Instant::now();
         let aside = locked(&self.health).circuits.failed(model, told, now);
         if let Some(time) = aside {
-            let (upstream, code, seconds) = (self.name(), kind.code(), time.as_secs());
+            let (upstream, name) = (self.name(), self.given_name());
+            let (code, seconds) = (kind.code(), time.as_secs());
             // A client's word.
             let model: String = model
                 .chars()
                 .filter(|letter| !letter.is_control())
                 .take(MAX_MODEL_CHARS)
                 .collect();
-            tracing::warn!(parent: None, upstream, model, code, seconds, "upstream is put aside for a model that fails there");
+            tracing::warn!(parent: None, upstream, name, model, code, seconds, "upstream is put aside for a model that fails there");
             if let Some(index) = self.shown() {
                 self.metrics.upstream_put_aside(index);
             }

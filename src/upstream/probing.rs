@@ -124,8 +124,8 @@ impl Probing {
     fn say_once(&mut self, reason: &str) {
         self.upstream.has_been_asked();
         if !self.has_said {
-            let upstream = self.upstream.name();
-            tracing::info!(parent: None, upstream, reason, "what the upstream enforces is not asked");
+            let (upstream, name) = (self.upstream.name(), self.upstream.given_name());
+            tracing::info!(parent: None, upstream, name, reason, "what the upstream enforces is not asked");
             self.has_said = true;
         }
     }
@@ -194,10 +194,10 @@ impl Upstream {
 
     /// From now on requests for this model are planned for by what it was found to do.
     fn found(&self, identity: &Identity, found: Report) {
-        let upstream = self.name();
+        let (upstream, name) = (self.name(), self.given_name());
         if let Some(ended) = &found.ended {
             let why = ended.why.as_str();
-            tracing::warn!(parent: None, upstream, why, "what the upstream enforces cannot be asked");
+            tracing::warn!(parent: None, upstream, name, why, "what the upstream enforces cannot be asked");
             if ended.may_pass {
                 return;
             }
@@ -236,13 +236,14 @@ impl Upstream {
         }
         if found.requests > 0 {
             let (requests, model) = (found.requests, found.model.as_str());
-            tracing::info!(parent: None, upstream, model, requests, "asked what the upstream enforces");
+            tracing::info!(parent: None, upstream, name, model, requests, "asked what the upstream enforces");
         }
         for finding in &found.findings {
             let verdict = finding.verdict.as_str();
             if matches!(verdict, "ignored" | "refused") {
                 tracing::warn!(parent: None,
                     upstream,
+                    name,
                     demand = finding.probed.demand(),
                     words = finding.words,
                     streamed = finding.streamed,

@@ -79,6 +79,12 @@ impl Upstream {
         &self.served.fallback
     }
 
+    /// The name that the operator gave it.
+    #[must_use]
+    pub fn given_name(&self) -> Option<&str> {
+        self.served.name.as_deref()
+    }
+
     /// What clients and operators are told of who answered: its name, else its place.
     #[must_use]
     pub fn label(&self) -> String {

@@ -270,15 +270,16 @@ impl State {
     }
 
     /// One line a change. It belongs to no request, though one may have noticed.
-    pub(super) fn log(&self, upstream: &str) {
+    pub(super) fn log(&self, upstream: &str, name: Option<&str>) {
         let state = self.name();
         match self {
             Self::Ready { rule, .. } => {
-                tracing::info!(parent: None, upstream, state, dialect = rule.label(), "upstream is ready");
+                tracing::info!(parent: None, upstream, name, state, dialect = rule.label(), "upstream is ready");
             }
             Self::Unknown { .. } | Self::Loading { .. } => {
                 tracing::info!(parent: None,
                     upstream,
+                    name,
                     state,
                     reason = self.reason().as_deref(),
                     "upstream is not ready"
@@ -287,6 +288,7 @@ impl State {
             Self::Down { .. } | Self::NoRule { .. } => {
                 tracing::warn!(parent: None,
                     upstream,
+                    name,
                     state,
                     reason = self.reason().as_deref(),
                     "upstream cannot be used"

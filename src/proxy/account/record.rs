@@ -31,6 +31,8 @@ pub(super) struct Facts {
     pub(super) is_stream: bool,
     pub(super) model: Option<String>,
     pub(super) upstream: Option<String>,
+    /// The name that the operator gave that.
+    pub(super) upstream_name: Option<String>,
     pub(super) dialect: Option<String>,
     pub(super) strategy: Option<Strategy>,
     /// Something is demanded that nothing verifies.
@@ -160,8 +162,10 @@ impl Record {
     }
 
     /// The server that gets the request.
-    pub(in crate::proxy) fn upstream(&self, name: &str) {
-        self.facts().upstream = Some(name.to_owned());
+    pub(in crate::proxy) fn upstream(&self, upstream: &Upstream) {
+        let mut facts = self.facts();
+        facts.upstream = Some(upstream.name().to_owned());
+        facts.upstream_name = upstream.given_name().map(str::to_owned);
     }
 
     /// Which of several servers answers, and for which model where that is not the client's word.

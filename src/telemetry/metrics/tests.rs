@@ -244,6 +244,18 @@ fn circuits_are_told_as_they_are_now_and_leave_nothing_behind() {
 }
 
 #[test]
+fn an_upstream_is_told_by_place_name_and_url() {
+    assert_eq!(Metrics::upstreams(std::iter::empty()), "");
+    let all = [(0, "g\"pu".to_owned(), "http://one:8000/v1".to_owned())];
+    let text = Metrics::upstreams(all.into_iter());
+    says(
+        &text,
+        r#"isogloss_upstream_info{upstream="0",name="g\"pu",url="http://one:8000/v1"} 1"#,
+    );
+    says(&text, "# TYPE isogloss_upstream_info gauge");
+}
+
+#[test]
 fn what_dns_says_is_told_by_name_and_of_outcomes_by_word() {
     let metrics = metrics();
     metrics.name_stands_for("vllm.svc", 3, false);

@@ -1,7 +1,7 @@
 //! What is told of each upstream, by its place in the configuration that is in force. That may change: what stood under
 //! a place that there is not any more is told no longer.
 
-use super::{METADATA, Metrics, family, key};
+use super::{Family, METADATA, Metrics, family, key};
 use isogloss_core::probe::{DEMANDS, Report};
 use isogloss_core::rules::Verdict;
 use metrics::Recorder as _;
@@ -41,6 +41,29 @@ pub(super) struct Places {
     probed: Mutex<BTreeSet<usize>>,
 }
 
+/// A family as it is at this moment, by the values of its labels; nothing where there are no samples.
+fn gauges(family: &Family, samples: impl Iterator<Item = (Vec<String>, u8)>) -> String {
+    let escaped = |value: &str| {
+        value
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n")
+    };
+    let name = family.name;
+    let mut text = String::new();
+    for (values, value) in samples {
+        if text.is_empty() {
+            text = format!("# HELP {name} {}\n# TYPE {name} gauge\n", family.help);
+        }
+        let labels = family.labels.iter().zip(&values);
+        let labels: Vec<String> = labels
+            .map(|(label, value)| format!("{label}=\"{}\"", escaped(value)))
+            .collect();
+        text += &format!("{name}{{{}}} {value}\n", labels.join(","));
+    }
+    text
+}
+
 impl Metrics {
     /// So many requests wait for their turn at an upstream. Said once, its families are there.
     pub fn queue_length(&self, index: usize, length: usize) {
@@ -75,29 +98,18 @@ impl Metrics {
     /// that. Nothing stays of one that is over, so that models do not add up.
     #[must_use]
     pub fn circuits(open: &BTreeMap<(usize, String), bool>) -> String {
-        let family = &family::UPSTREAM_CIRCUIT;
-        let mut text = String::new();
-        if !open.is_empty() {
-            text += &format!(
-                "# HELP {} {}\n# TYPE {} gauge\n",
-                family.name, family.help, family.name
-            );
-        }
-        let [upstream, model] = family.labels else {
-            return text;
-        };
-        for ((index, name), is_open) in open {
-            let name = name
-                .replace('\\', "\\\\")
-                .replace('"', "\\\"")
-                .replace('\n', "\\n");
-            let value = u8::from(*is_open);
-            text += &format!(
-                "{}{{{upstream}=\"{index}\",{model}=\"{name}\"}} {value}\n",
-                family.name
-            );
-        }
-        text
+        let samples = open.iter().map(|((index, model), is_open)| {
+            let labels = vec![index.to_string(), model.clone()];
+            (labels, u8::from(*is_open))
+        });
+        gauges(&family::UPSTREAM_CIRCUIT, samples)
+    }
+
+    /// What the upstreams of this moment are called and where they are, in the same format: place, name and URL of each.
+    #[must_use]
+    pub fn upstreams(all: impl Iterator<Item = (usize, String, String)>) -> String {
+        let samples = all.map(|(index, name, url)| (vec![index.to_string(), name, url], 1));
+        gauges(&family::UPSTREAM_INFO, samples)
     }
 
     /// Another model answered than the request named.
