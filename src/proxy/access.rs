@@ -358,6 +358,9 @@ impl Drop for Guest {
         }
         // Of a body that comes in pieces, or by a socket, no length is told before.
         let read = self.record.as_ref().map_or(0, Record::asked_bytes);
+        if let Some(record) = &self.record {
+            record.took(self.meter.told());
+        }
         let tokens = self.meter.tokens(self.announced.max(read));
         self.metrics.client_tokens(self.access.name(), tokens);
         if let Some(bucket) = &self.access.tokens {

@@ -13,7 +13,7 @@ use super::relay::incoming;
 use super::relay::kinds::{self, BodyKind};
 use super::relay::whole;
 use super::silence::Passing;
-use super::{App, headers, relay, turn};
+use super::{App, headers, relay, request_id, turn};
 use crate::config::Unverified;
 use crate::upstream::{Failure, Outgoing, Payload, Place, Upstream, Wanted, Why};
 use bytes::Bytes;
@@ -247,7 +247,8 @@ async fn forward(
         record.asked(bytes);
     }
     let begun = std::time::Instant::now();
-    let headers = headers::pass_up(head.headers.clone());
+    let mut headers = headers::pass_up(head.headers.clone());
+    request_id::tell(&head.extensions, &mut headers);
     let waits = app.upstreams.have_queues() && !is_safe(&head.method);
     let turn = waits.then(|| turn::of(app, &head.headers, record));
     let turn = turn.transpose()?;

@@ -40,6 +40,7 @@ use isogloss_core::ir::{Ids, Violation};
 use planning::Planned;
 use search::Search;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use supposition::Supposition;
 
@@ -51,6 +52,8 @@ struct Relay<'a> {
     /// The client's query.
     query: Option<String>,
     headers: HeaderMap,
+    /// How often a server was asked.
+    asked: AtomicU32,
     opened: Arc<Opened>,
     is_stream: bool,
     /// The client reads in a stream what its server told in one.
@@ -206,13 +209,16 @@ where
         record.stream();
     }
     record.own(looking + begun.elapsed());
+    let mut told = headers::rewritten_up(head.headers);
+    request_id::tell(&head.extensions, &mut told);
     let is_over_socket = head.extensions.get::<OverSocket>().is_some();
     let relay = Relay {
         app,
         client,
         record,
         query: query.map(str::to_owned),
-        headers: headers::rewritten_up(head.headers),
+        headers: told,
+        asked: AtomicU32::new(0),
         opened: Arc::new(opened),
         is_stream,
         fails_in_streams: is_stream && client.fails_in_streams() && !is_over_socket,
@@ -540,6 +546,10 @@ impl Relay<'_> {
 
     fn outgoing(&self, planned: &Planned, next: Next) -> Outgoing {
         let mut headers = self.headers.clone();
+        let before = self.asked.fetch_add(1, Ordering::Relaxed);
+        if before > 0 {
+            request_id::tell_again(before + 1, &mut headers);
+        }
         if let Some(flight) = &planned.flight {
             flight.sign(&mut headers);
         }

@@ -1,8 +1,9 @@
 //! Adds: an id of our own making to each request and reply. Sits outermost, so that every
-//! reply has it. Never takes a client's id for its own, and never sends one upstream: vLLM
-//! makes it part of its internal request id, where a client could collide with another's.
+//! reply has it. Never takes a client's id for its own, and never sends one upstream with what is translated: vLLM
+//! makes it part of its internal request id, where a client could collide with another's. Ours goes there instead, so that
+//! the server's log and the proxy's can be joined.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Request, Response};
 use pin_project_lite::pin_project;
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -66,6 +67,25 @@ thread_local! {
 /// worth more than its id.
 pub(super) fn random() -> u128 {
     SPARE.with_borrow_mut(Spare::take).unwrap_or_default()
+}
+
+/// Puts our id among the headers that a server gets, where none is.
+pub(super) fn tell(extensions: &Extensions, headers: &mut HeaderMap) {
+    if let Some(ids) = extensions.get::<Ids>() {
+        headers
+            .entry(X_REQUEST_ID)
+            .or_insert_with(|| ids.ours.clone());
+    }
+}
+
+/// The same request is asked once more, as which `nth`: a server may still have the one before under its id.
+pub(super) fn tell_again(nth: u32, headers: &mut HeaderMap) {
+    let again = headers
+        .get(X_REQUEST_ID)
+        .and_then(|id| HeaderValue::from_str(&format!("{}-{nth}", id.to_str().ok()?)).ok());
+    if let Some(again) = again {
+        headers.insert(X_REQUEST_ID, again);
+    }
 }
 
 fn client_id(headers: &HeaderMap) -> Option<String> {
@@ -150,6 +170,24 @@ mod tests {
         let long: &'static str = "a".repeat(129).leak();
         assert_eq!(read(long), None);
         assert_eq!(client_id(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_server_gets_our_id_and_each_further_attempt_another() {
+        let (mut extensions, mut headers) = (Extensions::new(), HeaderMap::new());
+        tell(&extensions, &mut headers);
+        assert!(headers.is_empty());
+        let ours = HeaderValue::from_static("0af7");
+        extensions.insert(Ids { ours, client: None });
+        tell(&extensions, &mut headers);
+        let mut again = headers.clone();
+        tell_again(2, &mut again);
+        let said = |headers: &HeaderMap| headers.get(X_REQUEST_ID).cloned();
+        assert_eq!(said(&headers), Some(HeaderValue::from_static("0af7")));
+        assert_eq!(said(&again), Some(HeaderValue::from_static("0af7-2")));
+        headers.insert(X_REQUEST_ID, HeaderValue::from_static("mine"));
+        tell(&extensions, &mut headers);
+        assert_eq!(said(&headers), Some(HeaderValue::from_static("mine")));
     }
 
     #[test]

@@ -406,6 +406,39 @@ fn the_admin_port_tells_who_the_upstream_is() {
 }
 
 #[test]
+fn a_requests_line_in_the_log_says_what_was_asked_of_whom() {
+    let serving = serving(&scripted(VLLM));
+    serving.eventually("/readyz", "HTTP/1.1 200 ");
+    let body = r#"{"model":"tiny","messages":[{"role":"user","content":"hi"}]}"#;
+    let length = body.len();
+    let mut client = TcpStream::connect(&serving.listen).unwrap();
+    write!(
+        client,
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut reply = String::new();
+    client.read_to_string(&mut reply).unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    let line = loop {
+        let log = serving.log();
+        if let Some(line) = log.lines().find(|line| line.contains("method=POST")) {
+            break line.to_owned();
+        }
+        assert!(Instant::now() < until, "{log}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    for field in [
+        "model=\"tiny\"",
+        "server=\"vllm@0.10.2\"",
+        "losses=0",
+        "retries=",
+    ] {
+        assert!(line.contains(field), "{field}: {line}");
+    }
+}
+
+#[test]
 fn without_an_upstream_that_answers_it_is_alive_and_not_ready() {
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()

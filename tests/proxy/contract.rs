@@ -73,6 +73,26 @@ async fn every_reply_has_a_request_id_of_our_own() {
 }
 
 #[tokio::test]
+async fn a_server_gets_our_id_in_place_of_the_clients_with_what_is_translated() {
+    let mut upstream = Scripted::start(|_got| vec![reply(400, "", "no")]).await;
+    let proxy = Proxy::start(&upstream.url()).await;
+    let chat = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+    for (path, is_translated) in [("/v1/chat/completions", true), ("/v1/x", false)] {
+        for own in ["", "x-request-id: mine\r\n"] {
+            let request =
+                post(path, chat).replace("host: proxy\r\n", &format!("host: proxy\r\n{own}"));
+            let told = proxy.send(request).await.reply().await;
+            let got = upstream.next().await;
+            let expected = match is_translated || own.is_empty() {
+                true => told.header("x-isogloss-request-id"),
+                false => Some("mine"),
+            };
+            assert_eq!(got.header("x-request-id"), expected, "{path} {own}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_request_without_a_body_is_sent_without_one() {
     let mut upstream = Scripted::start(|_got| vec![reply(200, "", "ok")]).await;
     let proxy = Proxy::start(&upstream.url()).await;

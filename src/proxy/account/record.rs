@@ -50,6 +50,14 @@ pub(super) struct Facts {
     pub(super) repairs: Repairs,
     /// The rule and version, where a request was planned.
     pub(super) server: Option<String>,
+    /// How many things the server was not told.
+    pub(super) losses: usize,
+    /// How often it was sent again.
+    pub(super) retries: usize,
+    /// The rule of the contract that a reply broke last.
+    pub(super) violation: Option<String>,
+    /// The prompt's tokens and the reply's, where somebody counts and the reply told them.
+    pub(super) tokens: Option<(u64, u64)>,
     /// What is remembered of the request, if anything is.
     pub(super) way: Option<Box<Way>>,
 }
@@ -102,6 +110,7 @@ impl Record {
 
     /// What it said breaks the contract.
     pub(in crate::proxy) fn broke(&self, client: &dyn Client, violation: &Violation) {
+        self.facts().violation = Some(violation.rule.clone());
         self.way(|way| {
             way.broke(Broken {
                 place: client.place(violation.place),
@@ -113,6 +122,7 @@ impl Record {
 
     /// It is sent again.
     pub(in crate::proxy) fn retried(&self, why: &'static str) {
+        self.facts().retries += 1;
         self.way(|way| way.retried(why));
     }
 
@@ -202,8 +212,9 @@ impl Record {
                 rewrap: exchange.plan.rewrap.as_str(),
             };
             way.planned(planned, losses);
-            facts.server = Some(label);
         }
+        facts.server = Some(label);
+        facts.losses = losses.len();
         if losses.is_empty() {
             facts.marks.remove("x-isogloss-losses");
         } else {
@@ -218,6 +229,11 @@ impl Record {
         facts.mark("x-isogloss-strategy", UNVERIFIED);
     }
 
+    /// The reply told how many tokens the prompt had, and how many it has.
+    pub(in crate::proxy) fn took(&self, tokens: (u64, u64)) {
+        self.facts().tokens = (tokens != (0, 0)).then_some(tokens);
+    }
+
     /// Whether a prompt's tokens were counted, or estimated.
     pub(in crate::proxy) fn tokens(&self, how: &str) {
         self.facts().mark("x-isogloss-tokens", how);
@@ -227,6 +243,7 @@ impl Record {
     pub(in crate::proxy) fn passed(&self, rule: &str) {
         let mut facts = self.facts();
         facts.outcome = Some(Outcome::Passed);
+        facts.violation = Some(rule.to_owned());
         facts.mark("x-isogloss-violation", rule);
     }
 
