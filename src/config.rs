@@ -3,6 +3,7 @@
 
 mod client;
 mod discovery;
+mod environment;
 mod fault;
 mod file;
 mod fixed;
@@ -21,6 +22,7 @@ mod worker;
 pub(crate) use client::client_name;
 pub use client::{ClientConfig, KeyHash};
 pub use discovery::{Endpoint, Member, Name};
+pub(crate) use environment::misspelt;
 pub(crate) use fault::did_you_mean;
 pub use fault::{Fault, Faults, Place};
 pub use fixed::FIXED;
@@ -48,7 +50,7 @@ pub struct Config {
     pub tls: TlsFiles,
     /// Where operators connect; never needs to be exposed.
     pub admin: SocketAddr,
-    /// The servers, tried in order; at least one, unless there is a worker, which comes after them.
+    /// The servers; at least one, unless there is a worker, which comes after them.
     pub upstreams: Vec<UpstreamConfig>,
     /// Who may ask; anybody where there is none.
     pub clients: Vec<ClientConfig>,

@@ -1,5 +1,5 @@
 //! `isogloss check`: configuration and rule files in, `OK` or every fault out. A name that DNS does not know is a warning:
-//! files are checked on other machines than those that serve, too.
+//! files are checked on other machines than those that serve, too. So is a variable that is nearly one that is read.
 
 use super::flags::ConfigArgs;
 use super::{Failure, print, runtime, serve, wire};
@@ -22,7 +22,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let is_given = args.config.is_given();
-    let config = args.config.load(is_given)?;
+    let (config, odd) = args.config.loaded(is_given)?;
     let rules = wire::rules(config.rules.as_deref())?;
     wire::check_worker(&config, &rules)?;
     serve::trust(&config)?;
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         rules.names().join(", ")
     ))?;
     let runtime = runtime(0)?;
-    for warning in runtime.block_on(unknown(&config)) {
+    for warning in odd.into_iter().chain(runtime.block_on(unknown(&config))) {
         eprintln!("warning: {warning}");
     }
     // What the system still asks need not be waited for.

@@ -1,14 +1,15 @@
 //! The flags of settings, made from the one table of settings.
 
 use super::words;
-use crate::config::{Config, Faults, SETTINGS, Sources, load};
+use crate::config::{Config, Faults, SETTINGS, Sources, load, misspelt};
 use clap::{Arg, ArgMatches, Command};
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 /// Where the configuration comes from.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ConfigArgs {
-    /// A server: scheme, host and port, perhaps a base path, or unix:///run/server.sock; may be repeated, tried in order.
+    /// A server: scheme, host and port, perhaps a base path, or unix:///run/server.sock; may be repeated, for several servers (--balance says which is asked).
     #[arg(long, value_name = "URL")]
     upstream: Vec<String>,
     /// The servers' dialect, `vllm` or `vllm@0.10.2`, instead of detecting it.
@@ -43,16 +44,33 @@ impl ConfigArgs {
 
     /// The configuration, or every mistake in it.
     pub(super) fn load(&self, needs_upstream: bool) -> Result<Config, Faults> {
-        load(&Sources {
+        self.loaded(needs_upstream).map(|(config, _)| config)
+    }
+
+    /// The same, with what is to be said of variables that were probably meant for it and are not read.
+    pub(super) fn loaded(&self, needs_upstream: bool) -> Result<(Config, Vec<String>), Faults> {
+        let read = RefCell::new(Vec::new());
+        let env = |name: &str| {
+            read.borrow_mut().push(name.to_owned());
+            std::env::var(name).ok()
+        };
+        let config = load(&Sources {
             flags: self.settings.0.clone(),
             upstreams: self.upstream.clone(),
             dialect: self.dialect.clone(),
             markup: self.markup.clone(),
             file: self.config.clone(),
-            env: &|name| std::env::var(name).ok(),
+            env: &env,
             needs_upstream,
             words: &words::wrong,
-        })
+        })?;
+        // An empty variable is an unset one.
+        let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+        let set: Vec<String> = set
+            .filter_map(|(name, _)| name.into_string().ok())
+            .collect();
+        let odd = misspelt(set.iter().map(String::as_str), &read.into_inner());
+        Ok((config, odd))
     }
 }
 

@@ -36,11 +36,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<(), Failure> {
-    let mut config = args.config.load(true)?;
+    let (mut config, odd) = args.config.loaded(true)?;
     let rules = Rules::load(config.rules.as_deref())?;
     let read = Print::of(&config);
     wire::check_worker(&config, &rules.set)?;
     telemetry::init(config.log_json, args.verbose);
+    for warning in odd {
+        tracing::warn!("{warning}");
+    }
     let open_files = files::raise();
     if let Some(files) = open_files {
         files::fit(&mut config.limits, files);

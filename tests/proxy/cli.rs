@@ -118,6 +118,19 @@ fn serving_without_an_upstream_says_what_to_write() {
 }
 
 #[test]
+fn a_variable_that_is_nearly_one_that_is_read_is_named() {
+    let ran = finish(
+        command(&["check", "--upstream", "http://127.0.0.1:9"])
+            .env("ISOGLOSS_ON_VIOLATON", "pass")
+            .env("ISOGLOSS_SERVICE_PORT", "80")
+            .stdin(Stdio::null()),
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told = "warning: `ISOGLOSS_ON_VIOLATON` is no variable that is read: did you mean `ISOGLOSS_ON_VIOLATION`?\n";
+    assert_eq!(ran.err, told);
+}
+
+#[test]
 fn a_bad_file_exits_with_78_and_shows_every_mistake() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("isogloss.toml");

@@ -165,7 +165,7 @@ impl Record {
         self.facts().is_stream = true;
     }
 
-    /// The model that the client names, for traces alone.
+    /// The model that the client names, for traces, the console and the log.
     pub(in crate::proxy) fn model(&self, name: &str) {
         let name = name.chars().filter(|letter| !letter.is_control());
         self.facts().model = Some(name.take(MAX_MODEL_CHARS).collect());
