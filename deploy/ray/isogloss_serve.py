@@ -23,7 +23,7 @@ from yarl import URL
 
 # Of one connection, and no business of the next one (RFC 9110, section 7.6.1); the host is the program's.
 HOPS = {"connection", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
-HELLO = re.compile(r"listening on (http://\S+), admin on (http://\S+)")
+HELLO = re.compile(r"listening on (http://\S+), admin on (http://[^\s\"]+)")
 # The program ends when its replica does, however that dies: then the pipe closes that the shell reads.
 WITH_US = '"$@" & child=$!; cat >/dev/null; kill -TERM "$child"; wait "$child"'
 STARTS_WITHIN = 120.0

@@ -64,7 +64,8 @@ async fn serve(
 ) -> Result<(), Failure> {
     let listener = bind(config.listen, "--listen").await?;
     let operators = bind(config.admin, "--admin").await?;
-    let hello = hello(&config, &listener, &operators)?;
+    let is_json = config.log_json;
+    let hello = said(&hello(&config, &listener, &operators)?, is_json);
     let door = admin::Door::new(&config).map_err(|error| Failure::Config(error.to_string()))?;
     let (signals, hangups) = signals()?;
     let (house, metrics) = wire::house(config, &rules.set)?;
@@ -95,7 +96,8 @@ async fn serve(
     let _said_or_not = print(&hello);
     let worker = house.app().upstreams().worker().cloned();
     if let Some(worker) = &worker {
-        beside.spawn(show(worker.watch(), std::io::stdout().is_terminal()));
+        let is_terminal = std::io::stdout().is_terminal() && !is_json;
+        beside.spawn(show(worker.watch(), is_terminal, is_json));
     }
     let serving = proxy::serve(listener, Arc::clone(&house), told(signals.clone(), 1));
     let (served, patience) = tokio::select! {
@@ -158,7 +160,7 @@ pub(super) async fn given_up(worker: Option<&Worker>) -> String {
 }
 
 /// Shows how far the worker is: on a terminal all the time, elsewhere when it is ready.
-async fn show(mut status: watch::Receiver<WorkerStatus>, is_terminal: bool) {
+async fn show(mut status: watch::Receiver<WorkerStatus>, is_terminal: bool, is_json: bool) {
     let mut shown = String::new();
     loop {
         let (text, is_last) = progress(&status.borrow_and_update().phase);
@@ -166,8 +168,11 @@ async fn show(mut status: watch::Receiver<WorkerStatus>, is_terminal: bool) {
             let mut out = std::io::stdout().lock();
             // Over the line before; a reader that is gone is no failure.
             let begin = if is_terminal { "\r\x1b[K" } else { "" };
-            let end = if is_last { "\n" } else { "" };
-            let _ = write!(out, "{begin}{text}{end}").and_then(|()| out.flush());
+            let line = match is_last {
+                true => said(&format!("{text}\n"), is_json),
+                false => text.clone(),
+            };
+            let _ = write!(out, "{begin}{line}").and_then(|()| out.flush());
         }
         shown = text;
         if status.changed().await.is_err() {
@@ -250,6 +255,16 @@ fn signals() -> Result<(watch::Receiver<u32>, watch::Receiver<u64>), Failure> {
 async fn told(mut signals: watch::Receiver<u32>, times: u32) {
     // The sender lives as long as the runtime.
     let _ = signals.wait_for(|count| *count >= times).await;
+}
+
+/// Lines of standard output; as those of the log where that is JSON, since who gathers one gathers the other.
+fn said(text: &str, is_json: bool) -> String {
+    if !is_json {
+        return text.to_owned();
+    }
+    let lines = text.lines();
+    let lines = lines.map(|line| serde_json::json!({"level": "INFO", "message": line}));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 /// What a person needs to know: where it listens, what is behind it, what to change in a client.
@@ -338,6 +353,16 @@ mod tests {
         facts.layers = 0;
         let text = "2 models (tiny, other) ready in 0.4 s (CUDA0)".to_owned();
         assert_eq!(progress_of(Phase::Ready(facts)), (text, true));
+    }
+
+    #[test]
+    fn where_the_log_is_json_the_greeting_is_too() {
+        let text = "one \"two\"\nthree\n";
+        assert_eq!(said(text, false), text);
+        assert_eq!(
+            said(text, true),
+            "{\"level\":\"INFO\",\"message\":\"one \\\"two\\\"\"}\n{\"level\":\"INFO\",\"message\":\"three\"}\n"
+        );
     }
 
     fn progress_of(phase: Phase) -> (String, bool) {

@@ -419,6 +419,31 @@ fn the_admin_port_tells_who_the_upstream_is() {
 }
 
 #[test]
+fn where_the_log_is_json_standard_output_is_too() {
+    let url = scripted(VLLM);
+    let mut command = command(&["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    command.args(["--log-format", "json", "--upstream", &url]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut said = String::new();
+    for line in lines {
+        let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        said += line["message"].as_str().unwrap();
+        if said.contains("base_url") {
+            break;
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(said.contains("listening on http://127.0.0.1:"), "{said}");
+    assert!(said.contains(&url), "{said}");
+}
+
+#[test]
 fn a_requests_line_in_the_log_says_what_was_asked_of_whom() {
     let serving = serving(&scripted(VLLM));
     serving.eventually("/readyz", "HTTP/1.1 200 ");
