@@ -262,9 +262,12 @@ fn said(text: &str, is_json: bool) -> String {
     if !is_json {
         return text.to_owned();
     }
-    let lines = text.lines();
-    let lines = lines.map(|line| serde_json::json!({"level": "INFO", "message": line}));
-    lines.map(|line| format!("{line}\n")).collect()
+    let mut all = String::new();
+    for line in text.lines() {
+        let line = serde_json::json!({"level": "INFO", "message": line});
+        all += &format!("{line}\n");
+    }
+    all
 }
 
 /// What a person needs to know: where it listens, what is behind it, what to change in a client.

@@ -123,7 +123,7 @@ settings! {
             put(&mut c.thinking_key, secret_of(text, base).map(Some))
         };
     "log_format", "ISOGLOSS_LOG_FORMAT", Some("log-format"), "FORMAT" = "text",
-        "Log lines as text or json",
+        "Log lines, and the greeting on standard output, as text or json",
         |c, text, _| put(&mut c.log_json, log_format(text));
     "otlp_endpoint", "ISOGLOSS_OTLP_ENDPOINT", Some("otlp-endpoint"), "URL" = "",
         "An OpenTelemetry collector (OTLP over HTTP, `http://localhost:4318`) that gets a trace of each request; without it there are none",
