@@ -234,6 +234,7 @@ async fn ask(
             Ok(reply) => return Ok((upstream, reply)),
             Err(failure) if failure.why.is_connect() && attempts > 1 => {
                 attempts -= 1;
+                app.metrics.upstream_failed(Error::from(failure).kind);
                 app.metrics.retry("connect");
             }
             Err(failure) => return Err(failure.into()),

@@ -84,19 +84,19 @@ families! {
     SOCKETS_OPEN = "isogloss_websockets_open", Gauge,
         [], "WebSockets that clients hold open now; each request on one counts as a request.";
     VIOLATIONS = "isogloss_violations_total", Counter,
-        ["rule", "action"], "Replies that broke the client's demand, by the rule broken (a JSON Schema keyword, regex, tool_choice, …) and what was done.";
+        ["rule", "action"], "Replies that broke the client's demand, by the rule broken (a JSON Schema keyword, regex, tool_choice, …) and what was done (`retry`, `reject`, `pass`, or `cut` in a stream that had begun).";
     REPAIRS = "isogloss_repairs_total", Counter,
         ["repair"], "Replies in which something was mended before they were verified, by what it was.";
     RETRIES = "isogloss_retries_total", Counter,
-        ["why"], "Requests that were sent to an upstream again.";
+        ["why"], "Requests that were sent to an upstream again: `violation` (the reply broke the contract), `launch` (the server told what it does not take), `failover` (to another), `connect`, `stale_connection` and `unread_request` (it never had it).";
     LOSSES = "isogloss_losses_total", Counter,
         ["field", "enforced_by"], "Things a server was not told, by the field or JSON Schema keyword, and by who makes sure of them instead.";
     UPSTREAM_ERRORS = "isogloss_upstream_errors_total", Counter,
         ["code"], "Failures of an upstream, by error code: those that clients are told of, its own 429 included, and those that another server, or the same once more, made good.";
     CLIENT_GONE = "isogloss_client_gone_total", Counter,
-        ["phase"], "Clients that went away before their reply was complete, by how far it had come.";
+        ["phase"], "Clients that went away before their reply was complete, by how far it had come: `waiting`, `first_byte` (its head was there, and no byte of it), `streaming`.";
     LIMITS_HIT = "isogloss_limits_hit_total", Counter,
-        ["limit"], "Requests or replies that were over a limit, by the limit.";
+        ["limit"], "Requests or replies that were over a limit, by the limit: `body_bytes`, `body_timeout`, `client_concurrency`, `client_connections`, `client_requests`, `client_tokens`, `concurrency`, `connections`, `files`, `memory_budget`, `reply_bytes`, `retry_budget`.";
     CLIENT_REQUESTS = "isogloss_client_requests_total", Counter,
         ["client", "outcome"], "Requests of each client of the configuration; absent where there is none.";
     CLIENT_TOKENS = "isogloss_client_tokens_total", Counter,

@@ -91,6 +91,35 @@ pub(super) const RULES: &[&str] = &[
     "tool_name",
 ];
 
+/// Why a request is sent again.
+pub(super) const WHYS: &[&str] = &[
+    "connect",
+    "failover",
+    "launch",
+    "stale_connection",
+    "unread_request",
+    "violation",
+];
+
+/// How far a reply had come whose client went away.
+pub(super) const PHASES: &[&str] = &["first_byte", "streaming", "waiting"];
+
+/// What is limited.
+pub(super) const LIMITS: &[&str] = &[
+    "body_bytes",
+    "body_timeout",
+    "client_concurrency",
+    "client_connections",
+    "client_requests",
+    "client_tokens",
+    "concurrency",
+    "connections",
+    "files",
+    "memory_budget",
+    "reply_bytes",
+    "retry_budget",
+];
+
 /// Fields of requests that a server may not be told of: the client's, and the spellings of constraints.
 const FIELDS: &[&str] = &[
     "allowed_tools",

@@ -5,7 +5,7 @@ mod upstreams;
 
 use super::families as family;
 use super::families::{FAMILIES, Family, FamilyKind};
-use super::labels::{CONSTRAINTS, OTHER, RULES, STRATEGIES, closed, lost};
+use super::labels::{CONSTRAINTS, LIMITS, OTHER, PHASES, RULES, STRATEGIES, WHYS, closed, lost};
 use super::process;
 use super::traces::Traces;
 use isogloss_compile::Observer;
@@ -240,28 +240,23 @@ impl Metrics {
             [env!("CARGO_PKG_VERSION").to_owned()],
             1.0,
         );
-        // A rate needs a beginning: what has not happened yet is 0, not absent.
         for family in [
             &family::CACHE_HITS,
             &family::CACHE_MISSES,
             &family::CACHE_JOINS,
         ] {
-            for kind in CONSTRAINTS {
-                let labels = key(family, [(*kind).to_owned()]);
-                let counter = metrics.recorder.register_counter(&labels, &METADATA);
-                counter.increment(0);
-            }
+            metrics.begin(family, CONSTRAINTS);
         }
-        for step in RepairStep::ALL {
-            let labels = key(&family::REPAIRS, [step.as_str().to_owned()]);
-            let counter = metrics.recorder.register_counter(&labels, &METADATA);
-            counter.increment(0);
-        }
-        for outcome in [APPLIED, REFUSED] {
-            let counter = key(&family::RELOADS, [outcome.to_owned()]);
-            let counter = metrics.recorder.register_counter(&counter, &METADATA);
-            counter.increment(0);
-        }
+        let errors = Kind::ALL
+            .iter()
+            .filter(|kind| kind.side() == Side::Upstream);
+        let errors: Vec<&str> = errors.map(|kind| kind.code()).collect();
+        metrics.begin(&family::UPSTREAM_ERRORS, &errors);
+        metrics.begin(&family::REPAIRS, &RepairStep::ALL.map(RepairStep::as_str));
+        metrics.begin(&family::RETRIES, WHYS);
+        metrics.begin(&family::CLIENT_GONE, PHASES);
+        metrics.begin(&family::LIMITS_HIT, LIMITS);
+        metrics.begin(&family::RELOADS, &[APPLIED, REFUSED]);
         metrics.gauge(&family::RELOAD_OK, [], 1.0);
         for family in [&family::START_TIME, &family::RELOAD_TIME] {
             metrics.gauge(family, [], seconds_since_epoch());
@@ -290,6 +285,15 @@ impl Metrics {
     pub async fn flush_traces(&self) {
         if let Some(traces) = &self.traces {
             traces.flush().await;
+        }
+    }
+
+    /// A rate needs a beginning: what has not happened yet is 0, not absent.
+    fn begin(&self, family: &Family, values: &[&str]) {
+        for value in values {
+            let labels = key(family, [(*value).to_owned()]);
+            let counter = self.recorder.register_counter(&labels, &METADATA);
+            counter.increment(0);
         }
     }
 
@@ -454,11 +458,8 @@ impl Metrics {
 
     /// There is a store: what it cannot do is counted from 0 on.
     pub fn store_opened(&self) {
-        for work in StoreWork::ALL {
-            let labels = key(&family::STORE_ERRORS, [work.as_str().to_owned()]);
-            let counter = self.recorder.register_counter(&labels, &METADATA);
-            counter.increment(0);
-        }
+        let all = StoreWork::ALL.map(StoreWork::as_str);
+        self.begin(&family::STORE_ERRORS, &all);
     }
 
     /// The store could not do its work.

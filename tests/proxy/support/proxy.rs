@@ -145,6 +145,13 @@ impl Proxy {
         value.unwrap_or_default()
     }
 
+    /// Whether anything was counted of a family.
+    pub fn has_counted(&self, family: &str) -> bool {
+        let told = self.metrics.render();
+        let mut samples = told.lines().filter(|line| line.starts_with(family));
+        samples.any(|line| !line.ends_with(" 0"))
+    }
+
     /// One of the servers.
     pub fn upstream(&self, index: usize) -> Arc<Upstream> {
         let app = self.house.app();
