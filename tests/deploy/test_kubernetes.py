@@ -78,6 +78,61 @@ def test_a_pod_ends_when_the_longest_generation_has(name):
     assert pod["terminationGracePeriodSeconds"] >= drain + 30
 
 
+OWN = "/spec/template/spec/containers/0/lifecycle"
+GRACE = "/spec/template/spec/terminationGracePeriodSeconds"
+
+
+def beside(tmp_path: Path, hooks: dict[str, Any], *patches: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The pod and the server in it, of a Deployment that has hooks and a grace of its own, with the component and patches behind it."""
+    deployment = yaml.safe_load((KUBERNETES / "overlays" / "vllm" / "deployment.yaml").read_text())
+    pod = deployment["spec"]["template"]["spec"]
+    pod["terminationGracePeriodSeconds"] = 7200
+    pod["containers"][0]["lifecycle"] = hooks
+    (tmp_path / "deployment.yaml").write_text(yaml.safe_dump(deployment))
+    (tmp_path / "isogloss").symlink_to(ROOT, target_is_directory=True)
+    kustomization = {
+        "resources": ["deployment.yaml"],
+        "components": ["isogloss/deploy/kubernetes/components/sidecar"],
+        "patches": [{"target": {"kind": "Deployment"}, "patch": yaml.safe_dump([patch])} for patch in patches],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    rendered = kustomize(tmp_path)
+    validate(rendered)
+    pod, _, server = sidecar_of(rendered)
+    return pod, server
+
+
+def test_hooks_of_the_servers_own_stay_beside_the_components(tmp_path):
+    own = {"exec": {"command": ["warm-up"]}}
+    _, server = beside(tmp_path, {"postStart": own, "preStop": {"exec": {"command": ["sleep", "5"]}}})
+    assert server["lifecycle"]["postStart"] == own
+    # Two handlers: the API server refuses them, and none is lost.
+    assert set(server["lifecycle"]["preStop"]) == {"exec", "httpGet"}
+
+
+@pytest.mark.parametrize("gone, stays", [("exec", "httpGet"), ("httpGet", "exec")])
+def test_a_patch_behind_the_component_has_the_last_word(tmp_path, gone, stays):
+    page = (ROOT / "docs" / "kubernetes.md").read_text()
+    assert f'{OWN}/preStop/exec"' in page and f'"{GRACE}", "value": 7200' in page
+    hooks = {"preStop": {"exec": {"command": ["sleep", "5"]}}}
+    remove = {"op": "remove", "path": f"{OWN}/preStop/{gone}"}
+    pod, server = beside(tmp_path, hooks, remove, {"op": "replace", "path": GRACE, "value": 7200})
+    assert set(server["lifecycle"]["preStop"]) == {stays}
+    assert pod["terminationGracePeriodSeconds"] == 7200
+
+
+def test_two_servers_with_sidecars_are_one_kustomization(tmp_path):
+    (tmp_path / "kubernetes").symlink_to(KUBERNETES, target_is_directory=True)
+    resources = [f"kubernetes/overlays/{name}" for name in OVERLAYS]
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({"resources": resources}))
+    rendered = kustomize(tmp_path)
+    deployments = [document for document in rendered if document["kind"] == "Deployment"]
+    assert len(deployments) == len(OVERLAYS)
+    for deployment in deployments:
+        (server,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert server["lifecycle"]["preStop"] == {"httpGet": {"path": "/drained", "port": 9090}}
+
+
 def test_the_base_is_hardened_probed_and_drained():
     rendered = kustomize(KUBERNETES / "base")
     deployment = only(rendered, "Deployment")
