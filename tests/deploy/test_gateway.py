@@ -97,6 +97,8 @@ def test_clients_reach_isogloss_and_isogloss_the_pool(rendered):
     config = only(rendered, "ConfigMap")["data"]["isogloss.toml"]
     assert f'url = "http://{gateway["metadata"]["name"]}"' in config
     assert gateway["metadata"]["name"] != route["parentRefs"][0]["name"], "clients would go round the proxy"
+    # A gateway does not ask the Service, whose affinity brings who asked back to their pod.
+    assert 'store = "none"' in config
     (backend,) = inner["rules"][0]["backendRefs"]
     pool = only(rendered, "InferencePool")
     assert (backend["kind"], backend["name"]) == ("InferencePool", pool["metadata"]["name"])

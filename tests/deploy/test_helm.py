@@ -132,6 +132,44 @@ def test_keys_come_from_secrets_and_are_nowhere_in_the_configuration():
     assert key["valueFrom"] == {"secretKeyRef": {"name": "keys", "key": "api-key"}}
 
 
+def test_who_asked_comes_back_to_the_pod_that_has_its_replies_unless_somebody_says_otherwise():
+    def affinity(*flags: str) -> str:
+        services = [document for document in template(*ONE, *flags) if document["kind"] == "Service"]
+        return services[0]["spec"]["sessionAffinity"]
+
+    assert affinity() == "ClientIP"
+    assert affinity("--set", "service.sessionAffinity=None") == "None"
+    assert affinity("--set", "service.type=LoadBalancer,replicaCount=5") == "ClientIP"
+
+
+@pytest.mark.parametrize(
+    "flags, said",
+    [
+        ((), "come back to its pod"),
+        (("--set", "service.sessionAffinity=None"), "set service.sessionAffinity to ClientIP"),
+        (("--set", "service.sessionAffinity=None,replicaCount=1"), None),
+        (("--set", "config.responses.store=none"), None),
+        (("--set", "replicaCount=1,autoscaling.enabled=true"), "come back to its pod"),
+    ],
+)
+def test_the_notes_say_what_replicas_do_not_share(flags, said):
+    notes = helm("install", "release", CHART, "--dry-run=client", *ONE, *flags).split("\nNOTES:\n")[1]
+    assert ("previous_response_id" in notes) == (said is not None)
+    assert said is None or said in notes
+
+
+def test_the_key_that_signs_thoughts_comes_from_a_secret_and_is_one_for_all_pods():
+    rendered = template(*ONE, "--set", "thinkingKey.existingSecret=thinking,thinkingKey.key=signing")
+    validate(rendered)
+    path = environment(container(rendered))["ISOGLOSS_THINKING_KEY_FILE"]
+    folder, _, name = path.rpartition("/")
+    (mount,) = [mount for mount in container(rendered)["volumeMounts"] if mount["mountPath"] == folder]
+    volumes = only(rendered, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    (volume,) = [volume for volume in volumes if volume["name"] == mount["name"]]
+    assert volume["secret"] == {"secretName": "thinking", "items": [{"key": "signing", "path": name}]}
+    assert "ISOGLOSS_THINKING_KEY_FILE" not in environment(container(template(*ONE)))
+
+
 def test_the_cloud_s_metadata_address_is_out_of_reach():
     (blocks,) = [rule["to"] for rule in only(template(*ONE), "NetworkPolicy")["spec"]["egress"] if "to" in rule]
     (everything,) = [block["ipBlock"] for block in blocks if block["ipBlock"]["cidr"] == "0.0.0.0/0"]
@@ -146,6 +184,7 @@ def test_the_cloud_s_metadata_address_is_out_of_reach():
         ([*ONE, "--set", "config.on_violation=ignore"], "on_violation"),
         ([*ONE, "--set", "config.timeouts.drain=10m"], "drain"),
         ([*ONE, "--set", "drainSeconds=0"], "drainSeconds"),
+        ([*ONE, "--set", "service.sessionAffinity=Cookie"], "sessionAffinity"),
         (["--set", "config.upstream[0].url=vllm:8000"], "url"),
         ([*ONE, "--set", "image.digest=latest"], "digest"),
         ([*ONE, "--kube-version", "1.28"], "1.28"),

@@ -159,6 +159,8 @@ def test_the_base_is_hardened_probed_and_drained():
     for selector in selectors:
         assert selector and selector.items() <= labels.items()
     assert [port["targetPort"] for port in only(rendered, "Service")["spec"]["ports"]] == ["http"]
+    # Each pod has the replies of Responses that it made.
+    assert deployment["spec"]["replicas"] == 1 or only(rendered, "Service")["spec"]["sessionAffinity"] == "ClientIP"
 
 
 def test_the_bases_configuration_is_one_that_the_proxy_takes(binary):
