@@ -26,6 +26,10 @@ use std::sync::Arc;
 /// Where most clients ask.
 pub(super) const CHAT: &str = "/v1/chat/completions";
 
+/// What is told where nothing says which server would be asked.
+const NO_SERVER: &str = "which server is to be asked? Give its dialect, --dialect vllm@0.12 (isogloss dialects lists them), one that runs, \
+     --upstream URL, or, for a request that a proxy has recorded, --admin URL --request ID";
+
 /// Flags of `explain`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -39,11 +43,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID", requires = "admin", conflicts_with = "file")]
     request: Option<String>,
     /// The server's dialect, `vllm` or `vllm@0.12`.
-    #[arg(
-        long,
-        value_name = "NAME[@VERSION]",
-        required_unless_present_any = ["upstream", "request"]
-    )]
+    #[arg(long, value_name = "NAME[@VERSION]")]
     dialect: Option<String>,
     /// A running server whose dialect is detected.
     #[arg(long, value_name = "URL", conflicts_with = "dialect")]
@@ -85,6 +85,10 @@ struct Case {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    // Before standard input is waited for.
+    if args.dialect.is_none() && args.upstream.is_none() && args.request.is_none() {
+        return Err(Failure::Usage(NO_SERVER.to_owned()));
+    }
     let rules = wire::rules(args.rules.as_deref())?;
     let case = case(args)?;
     let rule = match (&case.dialect, &args.upstream) {
@@ -98,7 +102,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             let pin = DialectPin::parse(dialect).ok_or_else(unreadable)?;
             wire::rule(&rules, &pin).map_err(Failure::Usage)?
         }
-        (None, None) => return Err(Failure::Usage("give --dialect or --upstream".to_owned())),
+        (None, None) => return Err(Failure::Usage(NO_SERVER.to_owned())),
     };
     let rule = wire::marked(&rules, rule, args.markup.as_deref()).map_err(Failure::Usage)?;
     let asked = Asked::new(&case.path, &case.request).map_err(Failure::Usage)?;

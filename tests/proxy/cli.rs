@@ -104,6 +104,19 @@ fn a_wrong_command_line_exits_with_64() {
     }
 }
 
+#[test]
+fn explaining_without_a_server_says_every_way_to_name_one() {
+    let ran = run(&["explain", "--file", "request.json"]);
+    assert_eq!(ran.code, 64);
+    for way in [
+        "--dialect vllm@0.12",
+        "--upstream URL",
+        "--admin URL --request ID",
+    ] {
+        assert!(ran.err.contains(way), "{way}: {}", ran.err);
+    }
+}
+
 /// With the worker the model in the program answers (`tests/clients/test_builtin.py`).
 #[cfg(not(feature = "worker"))]
 #[test]
