@@ -124,6 +124,22 @@ fn what_parts_calls_and_tools_have_beside_their_own_is_left_out() {
 }
 
 #[test]
+fn what_a_client_of_anthropics_wants_cached_is_told_openrouter() {
+    let mark = json!({"type": "ephemeral"});
+    let part = json!({"type": "text", "text": "s", "cache_control": mark});
+    let messages = json!([{"role": "user", "content": [{"type": "text", "text": "a"}, part]}]);
+    let body = asking(&json!({"system": [part], "messages": messages}));
+    let (there, losses) = sent(MESSAGES, &body, "openrouter");
+    assert_eq!(there["messages"][0]["content"], json!([part]));
+    assert_eq!(there["messages"][1]["content"][1], part);
+    let is_lost = |losses: &[String]| losses.iter().any(|at| at.ends_with("/cache_control"));
+    assert!(!is_lost(&losses), "{losses:?}");
+    let (there, losses) = sent(MESSAGES, &body, "vllm@0.32.0");
+    assert!(!there.to_string().contains("cache_control"), "{there}");
+    assert!(is_lost(&losses), "{losses:?}");
+}
+
+#[test]
 fn a_strict_that_is_a_text_is_what_it_says() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
     let tools = |strict: Value| json!([{"type": "function", "function": {"name": "f", "parameters": schema, "strict": strict}}]);

@@ -23,6 +23,7 @@ pub(super) fn read(turns: &mut Vec<Turn>, rule: &Rule, seal: &Seal) -> Vec<Loss>
     let mut losses = Vec::new();
     for turn in turns.iter_mut() {
         prove(turn, seal, &mut losses);
+        mark(turn, rule.history.marks);
     }
     leave_out_silent(turns, rule, &mut losses);
     if rule.history.asides == Asides::User {
@@ -145,6 +146,23 @@ fn fitting<'r>(rule: &'r Rule, model: &str) -> Fitting<'r> {
         history: &rule.history,
         is_tagged: is_tagged("auto"),
         markup: rule.markup_of(model).map(|markup| markup.format),
+    }
+}
+
+/// Leaves the marks of what to cache that a client of Anthropic's set on parts, where they are told: else they are noted as a loss.
+fn mark(turn: &mut Turn, is_told: bool) {
+    // That of a result as a whole has no part.
+    let is_of_part =
+        |below: &String| below.ends_with("/cache_control") && below != "/cache_control";
+    if !turn.unknown.iter().any(is_of_part) {
+        return;
+    }
+    if is_told {
+        turn.unknown.retain(|below| !is_of_part(below));
+    } else {
+        for part in &mut turn.parts {
+            part.unmark();
+        }
     }
 }
 

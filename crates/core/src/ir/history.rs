@@ -21,6 +21,8 @@ pub struct History {
     pub unsigned: Option<Box<str>>,
     /// How it is told to go on with the model's last words rather than to answer anew; `None` where it cannot be told.
     pub prefill: Option<Arc<Prefill>>,
+    /// Whether it takes Anthropic's marks of what to cache.
+    pub marks: bool,
     /// What is told in another form, whichever wire the client speaks.
     pub refuses: Refusals,
 }
@@ -274,6 +276,7 @@ impl Default for History {
             sealed: Sealing::Nothing,
             unsigned: None,
             prefill: None,
+            marks: false,
             refuses: Refusals::default(),
         }
     }

@@ -47,6 +47,7 @@ pub(super) fn history(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> History {
     if !stated.boolean(file, "developer") {
         history.refuse(Refusal::Developer);
     }
+    history.marks = stated.boolean(file, "marks");
     if !stated.boolean(file, "text_files") {
         history.refuse(Refusal::TextFiles);
     }

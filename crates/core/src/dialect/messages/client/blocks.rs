@@ -120,10 +120,14 @@ impl<'t> Blocks<'t> {
 
     /// The last text goes on with the one before.
     fn join(&mut self) {
-        if let Some(Part::Text { text: more, .. }) = self.parts.pop()
-            && let Some(Part::Text { text, .. }) = self.parts.last_mut()
+        if let Some(Part::Text {
+            text: more,
+            cache: mark,
+        }) = self.parts.pop()
+            && let Some(Part::Text { text, cache }) = self.parts.last_mut()
         {
             text.push_str(&more);
+            *cache = mark.or_else(|| cache.take());
         }
     }
 
@@ -173,6 +177,14 @@ impl<'t> Blocks<'t> {
                 self.parts.push(Part::Opaque { origin });
                 return Ok(());
             }
+        }
+        let mark = block.fields.raw("cache_control");
+        if let Some(mark) = mark.filter(|mark| block.is_part() && *mark != "null")
+            && let Some(part) = self.parts.pop()
+        {
+            // Told where the server has a place for it, and lost elsewhere.
+            let mark = raw_string(mark.to_owned());
+            self.parts.push(part.cached(Some(mark)));
         }
         self.rest(&block.fields, below);
         Ok(())
@@ -267,6 +279,14 @@ fn is_hosted(kind: &str) -> bool {
 }
 
 impl Block {
+    /// Whether it is a part of what is said.
+    fn is_part(&self) -> bool {
+        matches!(
+            self.kind.as_str(),
+            "text" | "image" | "document" | "search_result"
+        )
+    }
+
     fn source(&mut self) -> Result<(Fields, Origin, String), Error> {
         let mut source: Fields = need(&mut self.fields, "source", &self.origin, "an object")?;
         let origin = self.origin.member("source");
