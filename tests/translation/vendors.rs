@@ -117,7 +117,9 @@ fn what_parts_calls_and_tools_have_beside_their_own_is_left_out() {
         assert!(is_told, "{losses:?}");
     }
     // Anthropic's own words go to it.
-    let (there, _) = sent(CHAT, &body, "anthropic");
+    let (there, losses) = sent(CHAT, &body, "anthropic");
+    assert_eq!(there["messages"][0]["content"][0]["cache_control"], mark);
+    assert!(!losses.iter().any(|at| at.contains("cache_control")));
     for tool in [0, 1] {
         assert_eq!(there["tools"][tool]["cache_control"], mark);
     }

@@ -8,8 +8,8 @@ use crate::history::{
     Fitting, GO_ON, Ledger, fit as fit_turns, may_go_on, prefill, told_by_the_user,
 };
 use crate::ir::{
-    Asides, Calls, Constraint, Contract, Draft, Edits, EnforcedBy, Fields, History, Loss, Refusal,
-    Refusals, Request, Role, Seal, Stated, Strategy, Tool, ToolInput, Turn, Wire,
+    Asides, Calls, Constraint, Contract, Draft, Edits, EnforcedBy, Fields, History, Loss, Part,
+    Refusal, Refusals, Request, Role, Seal, Stated, Strategy, Tool, ToolInput, Turn, Wire,
 };
 use crate::rules::{
     CALLS_OVER_BOUNDS, ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_STRICT_CALLS,
@@ -149,21 +149,23 @@ fn fitting<'r>(rule: &'r Rule, model: &str) -> Fitting<'r> {
     }
 }
 
-/// Leaves the marks of what to cache that a client of Anthropic's set on parts, where they are told: else they are noted as a loss.
+/// Leaves the marks of what to cache on parts where they are told; else they are noted as a loss.
 fn mark(turn: &mut Turn, is_told: bool) {
-    // That of a result as a whole has no part.
-    let is_of_part =
-        |below: &String| below.ends_with("/cache_control") && below != "/cache_control";
-    if !turn.unknown.iter().any(is_of_part) {
+    let is_mark = |below: &String| below.ends_with("/cache_control");
+    if !turn.unknown.iter().any(is_mark) {
         return;
     }
-    if is_told {
-        turn.unknown.retain(|below| !is_of_part(below));
-    } else {
+    if !is_told {
         for part in &mut turn.parts {
             part.unmark();
         }
+        return;
     }
+    // That of a turn as a whole is its only text's.
+    let is_one = matches!(turn.parts.as_slice(), [Part::Text { cache: Some(_), .. }]);
+    let is_whole = |below: &String| below == "/cache_control";
+    turn.unknown
+        .retain(|below| !is_mark(below) || is_whole(below) && !is_one);
 }
 
 /// Thoughts that were signed here are the model's own; of others nobody knows whose they are.

@@ -105,6 +105,13 @@ fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error>
         edits,
         origin,
     };
+    if let Some(mark) = fields.0.get("cache_control")
+        && let [Part::Text { cache, .. }] = turn.parts.as_mut_slice()
+        && cache.is_none()
+        && mark.get() != "null"
+    {
+        *cache = Some(mark.clone());
+    }
     if role == Role::Tool {
         turn.tool = name;
     } else if name.is_some() {
