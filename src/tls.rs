@@ -20,6 +20,12 @@ use tokio_rustls::server::TlsStream;
 
 /// The files are looked at no more often.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
+/// Failed handshakes are told of no more often.
+const TELL_PAUSE: Duration = Duration::from_secs(60);
+/// A handshake that took too long, in a word.
+pub(crate) const TIMEOUT: &str = "timeout";
+/// One that failed for none of the reasons that have a word.
+pub(crate) const OTHER: &str = "other";
 /// HTTP/2, as a handshake names it.
 pub(crate) const HTTP2: &[u8] = b"h2";
 /// HTTP/1.1, as a handshake names it.
@@ -65,6 +71,8 @@ pub(crate) struct Tls {
     /// What is offered, the preferred first.
     protocols: &'static [&'static [u8]],
     current: Mutex<Current>,
+    /// When a failed handshake was last told of.
+    told: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
@@ -91,7 +99,18 @@ impl Tls {
             peers,
             protocols,
             current: Mutex::new(current),
+            told: Mutex::default(),
         })
+    }
+
+    /// Whether a handshake that failed now is to be told of.
+    pub(crate) fn tells(&self) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = told.is_none_or(|at| at.elapsed() >= TELL_PAUSE);
+        if is_due {
+            *told = Some(Instant::now());
+        }
+        is_due
     }
 
     /// What the next connection is accepted with.
@@ -120,6 +139,18 @@ impl Tls {
     pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Wire> {
         let stream = self.acceptor().accept(stream).await?;
         Ok(Wire::Tls(Box::new(stream)))
+    }
+}
+
+/// Why a handshake failed, in a word.
+pub(crate) fn failure(error: &io::Error) -> &'static str {
+    let cause = error.get_ref();
+    match cause.and_then(|cause| cause.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::NoCertificatesPresented) => "no_certificate",
+        Some(rustls::Error::InvalidCertificate(_)) => "wrong_certificate",
+        // Most often the client does not take ours.
+        Some(rustls::Error::AlertReceived(_)) => "refused_by_client",
+        _ => OTHER,
     }
 }
 

@@ -7,7 +7,7 @@ use super::strict_io::{StrictIo, Switched};
 use super::timed_io::TimedIo;
 use super::version::{self, Version};
 use super::{App, stack};
-use crate::tls::{HTTP2, Wire};
+use crate::tls::{HTTP2, OTHER, TIMEOUT, Wire, failure};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -147,10 +147,20 @@ async fn opened(app: &App, stream: TcpStream) -> Option<(Wire, Version)> {
             Some((wire, version))
         }
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a client's TLS handshake failed");
+            let why = failure(&error);
+            app.metrics.handshake_failed(why);
+            // Who only looks whether the port is open ends one, too.
+            if why != OTHER && tls.tells() {
+                tracing::warn!(%error, why, "a client's TLS handshake failed; those of the next minute are counted alone (isogloss_tls_handshakes_failed_total)");
+            } else {
+                tracing::debug!(%error, why, "a client's TLS handshake failed");
+            }
             None
         }
-        Err(_elapsed) => None,
+        Err(_elapsed) => {
+            app.metrics.handshake_failed(TIMEOUT);
+            None
+        }
     }
 }
 
@@ -200,9 +210,15 @@ async fn drain(app: &App, graceful: GracefulShutdown, mut connections: JoinSet<(
     {
         return;
     }
+    let exchanges = app.metrics.in_flight();
+    tracing::warn!(
+        exchanges,
+        "the time to drain is over (timeouts.drain): exchanges that run are cut"
+    );
     app.shutdown.out_of_time();
     if tokio::time::timeout(last_words, &mut ended).await.is_err() {
-        tracing::warn!("cutting off what did not end in time");
+        let exchanges = app.metrics.in_flight();
+        tracing::warn!(exchanges, "cutting off what did not end in time");
     }
     connections.shutdown().await;
 }

@@ -97,6 +97,8 @@ families! {
         ["phase"], "Clients that went away before their reply was complete, by how far it had come: `waiting`, `first_byte` (its head was there, and no byte of it), `streaming`.";
     LIMITS_HIT = "isogloss_limits_hit_total", Counter,
         ["limit"], "Requests or replies that were over a limit, by the limit: `body_bytes`, `body_timeout`, `client_concurrency`, `client_connections`, `client_requests`, `client_tokens`, `concurrency`, `connections`, `files`, `memory_budget`, `reply_bytes`, `retry_budget`.";
+    HANDSHAKES_FAILED = "isogloss_tls_handshakes_failed_total", Counter,
+        ["why"], "TLS handshakes of clients that came to nothing: `no_certificate` (`tls.client_ca` wants one), `wrong_certificate`, `refused_by_client` (it does not take ours), `timeout`, `other`.";
     CLIENT_REQUESTS = "isogloss_client_requests_total", Counter,
         ["client", "outcome"], "Requests of each client of the configuration; absent where there is none.";
     CLIENT_TOKENS = "isogloss_client_tokens_total", Counter,
@@ -106,7 +108,7 @@ families! {
     QUEUE_LENGTH = "isogloss_queue_length", Gauge,
         ["upstream"], "Requests that wait for their turn at an upstream (`max_in_flight`); absent where none has to.";
     QUEUE_WAIT = "isogloss_queue_wait_seconds", Histogram(REPLY),
-        ["upstream"], "How long requests waited for their turn at an upstream, those that did not have to included.";
+        ["upstream"], "How long requests waited for their turn at an upstream, those that did not have to included, and those that waited in vain or went away.";
     QUEUE_REFUSED = "isogloss_queue_refused_total", Counter,
         ["upstream", "why"], "Requests that got no turn: as many waited as may (`full`), or it took too long (`timeout`).";
     UPSTREAM_UP = "isogloss_upstream_up", Gauge,

@@ -101,6 +101,15 @@ pub(super) const WHYS: &[&str] = &[
     "violation",
 ];
 
+/// Why a client's handshake failed.
+pub(super) const HANDSHAKES: &[&str] = &[
+    "no_certificate",
+    "other",
+    "refused_by_client",
+    "timeout",
+    "wrong_certificate",
+];
+
 /// How far a reply had come whose client went away.
 pub(super) const PHASES: &[&str] = &["first_byte", "streaming", "waiting"];
 

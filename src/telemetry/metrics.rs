@@ -5,7 +5,9 @@ mod upstreams;
 
 use super::families as family;
 use super::families::{FAMILIES, Family, FamilyKind};
-use super::labels::{CONSTRAINTS, LIMITS, OTHER, PHASES, RULES, STRATEGIES, WHYS, closed, lost};
+use super::labels::{
+    CONSTRAINTS, HANDSHAKES, LIMITS, OTHER, PHASES, RULES, STRATEGIES, WHYS, closed, lost,
+};
 use super::process;
 use super::traces::Traces;
 use isogloss_compile::Observer;
@@ -256,6 +258,7 @@ impl Metrics {
         metrics.begin(&family::RETRIES, WHYS);
         metrics.begin(&family::CLIENT_GONE, PHASES);
         metrics.begin(&family::LIMITS_HIT, LIMITS);
+        metrics.begin(&family::HANDSHAKES_FAILED, HANDSHAKES);
         metrics.begin(&family::RELOADS, &[APPLIED, REFUSED]);
         metrics.gauge(&family::RELOAD_OK, [], 1.0);
         for family in [&family::START_TIME, &family::RELOAD_TIME] {
@@ -430,6 +433,11 @@ impl Metrics {
     /// A limit was hit; `limit` is its name in the configuration.
     pub fn limit_hit(&self, limit: &'static str) {
         self.count(&family::LIMITS_HIT, [limit.to_owned()]);
+    }
+
+    /// A client's TLS handshake failed.
+    pub fn handshake_failed(&self, why: &'static str) {
+        self.count(&family::HANDSHAKES_FAILED, [why.to_owned()]);
     }
 
     /// A request with a client's key is over. The names are the configuration's: there are so many and no more.

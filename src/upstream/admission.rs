@@ -54,6 +54,7 @@ struct Waiting<'a> {
     admission: &'a Arc<Admission>,
     ticket: Ticket,
     turn: oneshot::Receiver<Place>,
+    begun: Instant,
 }
 
 // === impl Admission ===
@@ -155,12 +156,16 @@ impl Admission {
             (entered, gate.patience)
         };
         let place = match (entered, receiver) {
-            (Entered::Served, _) => Place(Some(Arc::clone(self))),
+            (Entered::Served, _) => {
+                self.waited(begun);
+                Place(Some(Arc::clone(self)))
+            }
             (Entered::Waits(ticket), Some(turn)) => {
                 let mut waiting = Waiting {
                     admission: self,
                     ticket,
                     turn,
+                    begun,
                 };
                 match timeout(patience, &mut waiting.turn).await {
                     Ok(Ok(place)) => place,
@@ -171,8 +176,12 @@ impl Admission {
                 return Err(self.refuse(QueueRefusal::Full));
             }
         };
-        self.measure(|metrics, index| metrics.queue_waited(index, begun.elapsed()));
         Ok(Some(place))
+    }
+
+    /// Somebody has waited since then, in vain or not.
+    fn waited(&self, begun: Instant) {
+        self.measure(|metrics, index| metrics.queue_waited(index, begun.elapsed()));
     }
 
     fn refuse(&self, why: QueueRefusal) -> Error {
@@ -251,6 +260,7 @@ impl Drop for Waiting<'_> {
         self.admission.tell(&gate);
         drop(gate);
         drop(left);
+        self.admission.waited(self.begun);
         // A place that came meanwhile goes with the receiver, and so to the next one.
     }
 }

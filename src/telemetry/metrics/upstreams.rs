@@ -70,7 +70,7 @@ impl Metrics {
         self.gauge(&family::QUEUE_LENGTH, [index.to_string()], length as f64);
     }
 
-    /// A request has its turn after so long.
+    /// A request waited for so long for its turn.
     pub fn queue_waited(&self, index: usize, time: Duration) {
         let labels = key(&family::QUEUE_WAIT, [index.to_string()]);
         let histogram = self.recorder.register_histogram(&labels, &METADATA);

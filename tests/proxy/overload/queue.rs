@@ -211,6 +211,9 @@ async fn who_waits_too_long_is_refused_and_who_goes_away_leaves_the_queue() {
     assert_eq!(second.reply().await.status, 200);
     let counted = "isogloss_queue_refused_total{upstream=\"0\",why=\"timeout\"} 1";
     proxy.until_metrics_say(counted).await;
+    // The first, who went away, the second, and who was refused.
+    let waited = "isogloss_queue_wait_seconds_count{upstream=\"0\"} 4";
+    proxy.until_metrics_say(waited).await;
     assert_eq!(upstream.left(), 0);
 }
 
