@@ -333,13 +333,16 @@ fn tags(begin: &str, end: &str, schema: &Value, rest: &str, text: &str) -> Optio
     not_of_regex(rest, &around)
 }
 
-/// One that names no draft is of the newest; if it is none there, of the last that had lists under `items`.
+/// One that names no draft is of the newest; if it is none there, of the last that had lists under `items`, or truths for exclusive bounds.
 fn validator(schema: &Value) -> Option<Validator> {
     let of = |draft: Draft| {
         let options = jsonschema::options().with_draft(draft);
         options.should_validate_formats(true).build(schema).ok()
     };
-    let older = || schema.get("$schema").is_none().then(|| of(Draft::Draft7));
+    let older = || {
+        let is_unnamed = schema.get("$schema").is_none();
+        is_unnamed.then(|| of(Draft::Draft7).or_else(|| of(Draft::Draft4)))
+    };
     of(Draft::default().detect(schema)).or_else(|| older()?)
 }
 

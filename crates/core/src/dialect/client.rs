@@ -356,12 +356,15 @@ pub(super) fn member<T: DeserializeOwned>(
 }
 
 /// What stands where true or false is to stand; some write it as a text.
-pub(super) fn truth(stated: &Value, at: &str) -> Result<bool, Error> {
+pub(super) fn truth(stated: &Value, at: impl FnOnce() -> String) -> Result<bool, Error> {
     match stated {
         Value::Bool(said) => Ok(*said),
         Value::String(text) if text == "true" => Ok(true),
         Value::String(text) if text == "false" => Ok(false),
-        _ => Err(invalid(format!("`{at}` must be true or false"), at)),
+        _ => {
+            let at = at();
+            Err(invalid(format!("`{at}` must be true or false"), &at))
+        }
     }
 }
 

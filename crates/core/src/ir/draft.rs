@@ -102,6 +102,9 @@ fn marks(request: &Request) -> HashMap<Origin, Box<RawValue>> {
     let tools = request.fields.raw("tools").filter(may_have);
     let tools = tools.filter(|_| request.wire == Some(Wire::Chat));
     let tools = tools.and_then(|raw| serde_json::from_str::<Vec<Fields>>(raw).ok());
+    let Some(tools) = tools else {
+        return HashMap::new();
+    };
     let list = Origin::new("tools");
     let marked = |(index, mut tool): (usize, Fields)| {
         let function = tool.raw("function");
@@ -110,6 +113,6 @@ fn marks(request: &Request) -> HashMap<Origin, Box<RawValue>> {
         let mark = tool.remove("cache_control").or(within)?;
         (mark.get() != "null").then(|| (list.item(index), mark))
     };
-    let tools = tools.into_iter().flatten().enumerate();
+    let tools = tools.into_iter().enumerate();
     tools.filter_map(marked).collect()
 }

@@ -81,8 +81,8 @@ impl Writer<'_> {
             Route::Native => {
                 self.note_start(lowered.kind(), needs_room, is_composed);
                 self.ask_compact(constraint, self.stated_pointer(spelling))?;
-                let known = self.rule.constraints.get(lowered.kind());
-                if known.is_some_and(|known| known.tell) {
+                let is_told = self.rule.ignores_schemas && constraint.is_json();
+                if is_told && !self.body.is_bare() {
                     self.body.instruct(prompt::answer(constraint));
                 }
                 return Ok(Some(Strategy::Native));
@@ -144,7 +144,9 @@ impl Writer<'_> {
             self.ask_compact(&sent, self.stated_pointer(spelling))?;
         }
         // Where the constraint stands for calls, showing the tools tells of it.
-        let is_told = known.is_some_and(|known| known.tell) && !self.body.is_bare();
+        let is_told = known.is_some_and(|known| known.tell)
+            || self.rule.ignores_schemas && constraint.is_json();
+        let is_told = is_told && !self.body.is_bare();
         if spelling.is_some() && is_told {
             self.body.instruct(prompt::answer(constraint));
         }

@@ -162,13 +162,7 @@ impl Rule {
             OPENS_ASKED_THOUGHTS => rule.prompt_opens = rule.prompt_opens.max(PromptOpens::Asked),
             CALLS_IN_TEXT => rule.calls_in_text = true,
             ANSWERS_IN_FENCES => rule.answers_in_fences = true,
-            IGNORES_SCHEMAS => {
-                for kind in ["json_schema", "json_object"] {
-                    if let Some(constraint) = rule.constraints.get_mut(kind) {
-                        constraint.tell = true;
-                    }
-                }
-            }
+            IGNORES_SCHEMAS => rule.ignores_schemas = true,
             "no_first_counts" => rule.counts_first = None,
             "no_thinking_budgets" => rule.refuse_budgets(),
             "no_efforts" => refuse(&mut rule.thinking.effort, "this model knows no efforts"),

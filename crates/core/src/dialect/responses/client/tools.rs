@@ -315,7 +315,7 @@ fn name(tool: &mut Fields, origin: &Origin) -> Result<String, Error> {
 /// Whether it is said to be strict, be it in a text.
 pub(super) fn strict(of: &mut Fields, origin: &Origin) -> Result<Option<bool>, Error> {
     let stated: Option<Value> = member(of, "strict", origin, "true or false")?;
-    let strict = stated.map(|stated| truth(&stated, &origin.member("strict").0));
+    let strict = stated.map(|stated| truth(&stated, || origin.member("strict").0));
     strict.transpose()
 }
 

@@ -203,8 +203,8 @@ fn json_schema(format: &Map<String, Value>) -> Result<Option<ClientConstraint>, 
     let description = wrapper.get("description").and_then(Value::as_str);
     stated.description = description.map(str::to_owned);
     if let Some(strict) = wrapper.get("strict").filter(|strict| !strict.is_null()) {
-        let at = path.strip_suffix("schema").unwrap_or_default().to_owned() + "strict";
-        stated.strict = Some(truth(strict, &at)?);
+        let at = || path.strip_suffix("schema").unwrap_or_default().to_owned() + "strict";
+        stated.strict = Some(truth(strict, at)?);
         // No server is sent a text there.
         stated.is_reworded = strict.is_string();
     }

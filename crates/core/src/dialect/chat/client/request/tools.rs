@@ -292,7 +292,7 @@ impl FunctionWire {
             }
         };
         let strict = self.strict.as_ref();
-        let strict = strict.map(|stated| truth(stated, &body.member("strict").0));
+        let strict = strict.map(|stated| truth(stated, || body.member("strict").0));
         Ok(Tool {
             origin: origin.clone(),
             input_origin,
