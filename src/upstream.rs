@@ -270,7 +270,7 @@ impl Upstreams {
                 queue: upstream.queue,
                 ..server(index, address, client, &shown())
             };
-            let upstream = match known {
+            all.push(match known {
                 Some(known) => Arc::new(made.known_as(known)),
                 None => {
                     let upstream = Arc::new(made);
@@ -278,8 +278,7 @@ impl Upstreams {
                     watching.begin(watch::watch(Arc::clone(&upstream)));
                     upstream
                 }
-            };
-            all.push(upstream);
+            });
         }
         let (mut worker, mut supervisor) = (None, None);
         if has_worker {

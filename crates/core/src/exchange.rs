@@ -274,7 +274,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
             rewritten
                 .losses
                 .extend(demand.client.unsaid(&demand.request));
-            draft = Some(typed);
+            draft = Some(*typed);
             asked = Some(written);
         }
     }

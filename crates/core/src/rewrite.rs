@@ -84,7 +84,7 @@ pub enum Sent {
     Body(Vec<u8>),
     /// What a server of another dialect is asked, its conversation still to be read, and what is to be
     /// added to that.
-    Draft(Draft, Box<[String]>),
+    Draft(Box<Draft>, Box<[String]>),
 }
 
 /// What a rewrite goes by beside the request and the rule.

@@ -154,7 +154,7 @@ impl<'r> Body<'r> {
                     history: draft.history,
                     marks: draft.marks,
                 };
-                Sent::Draft(draft, self.instructions.into())
+                Sent::Draft(Box::new(draft), self.instructions.into())
             }
             To::Same(_) if self.changed => Sent::Body(self.fields.to_json()),
             To::Same(_) => Sent::Untouched,
