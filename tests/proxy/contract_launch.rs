@@ -577,41 +577,6 @@ async fn who_writes_json_in_a_fence_is_read_so_from_then_on() {
     }
 }
 
-#[tokio::test]
-async fn who_answers_in_prose_is_told_the_schema_from_then_on() {
-    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
-        "additionalProperties": false});
-    for is_stream in [false, true] {
-        let mut upstream = Scripted::start(|got| {
-            let body: Value = serde_json::from_slice(&got.body).unwrap();
-            let is_held =
-                body["response_format"].is_object() || body["structured_outputs"].is_object();
-            assert!(is_held, "{body}");
-            let is_told = body["messages"].to_string().contains("JSON Schema");
-            let text = if is_told {
-                "{\\\"a\\\": 1}"
-            } else {
-                "Here you are."
-            };
-            match body["stream"] == true {
-                true => stream(text),
-                false => whole(text),
-            }
-        })
-        .await;
-        let proxy = before(&upstream).await;
-        for asked in [2, 1] {
-            let answer = proxy.chat(&asking(&schema, is_stream)).await.reply().await;
-            assert_eq!(answer.status, 200, "{}", answer.text());
-            assert_eq!(text_of(answer.text(), is_stream), "{\"a\": 1}");
-            assert_eq!(upstream.left(), asked);
-            for _ in 0..asked {
-                upstream.next().await;
-            }
-        }
-    }
-}
-
 /// A client of another wire than the server's has its replies read for thoughts, too.
 #[tokio::test]
 async fn what_a_text_tells_of_its_server_is_learnt_whoever_asks() {

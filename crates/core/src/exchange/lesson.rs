@@ -6,7 +6,7 @@ use crate::ir::{Begin, Choice, Delta, Quote, RepairStep, Repairs, Rewrap, Violat
 use crate::rewrap::Reading;
 use crate::rules::{
     ANSWERS_AS_THOUGHTS, ANSWERS_IN_FENCES, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT,
-    HOLDS_BEHIND_THOUGHTS, IGNORES_SCHEMAS, NO_TAGGED_CALLS, READS_CALLS, THOUGHTS_IN_TEXT,
+    HOLDS_BEHIND_THOUGHTS, NO_TAGGED_CALLS, READS_CALLS, THOUGHTS_IN_TEXT,
 };
 
 /// What most models mark their thoughts with, beside what this one is known by its name to.
@@ -29,11 +29,7 @@ pub(super) fn of_good(
 }
 
 /// Of a choice that is all there.
-pub(super) fn of_choice(
-    terms: &WayBack,
-    choice: &Choice,
-    violation: &Violation,
-) -> Option<&'static str> {
+pub(super) fn of_choice(terms: &WayBack, choice: &Choice) -> Option<&'static str> {
     let is_end = |delta: &Delta| matches!(delta, Delta::Finish(_));
     let says_nothing = choice.deltas.iter().all(is_end);
     if let Some(fact) = of_form(terms, says_nothing, choice.has_reasoning) {
@@ -50,7 +46,7 @@ pub(super) fn of_choice(
             _ => None,
         })
         .collect();
-    of_text(terms, &text, violation)
+    of_text(terms, &text)
 }
 
 /// Of a choice of a stream, of which so much is known.
@@ -67,7 +63,7 @@ pub(super) fn of_stream(
         return None;
     }
     let Quote(said) = &violation.said;
-    of_text(terms, said, violation)
+    of_text(terms, said)
 }
 
 /// What a reply tells whatever its words: it says nothing, but for thoughts perhaps, or breaks what it was held to. Where the text was held to calls in tags, and is
@@ -93,7 +89,7 @@ fn of_form(terms: &WayBack, says_nothing: bool, has_thought: bool) -> Option<&'s
 }
 
 /// A text that was read as the answer, and is none.
-fn of_text(terms: &WayBack, text: &str, violation: &Violation) -> Option<&'static str> {
+fn of_text(terms: &WayBack, text: &str) -> Option<&'static str> {
     let read = terms.plan.thoughts.as_deref();
     let own = terms.form.as_ref().map(|form| form.open.as_str());
     let mut marks = [Some(OPEN), own].into_iter().flatten();
@@ -105,13 +101,7 @@ fn of_text(terms: &WayBack, text: &str, violation: &Violation) -> Option<&'stati
     }
     // What begins as JSON or as a call has the mark in one of its strings, where a client's prompt may have put it.
     let is_answer = |text: &str| text.trim_start().starts_with(['{', '[', '"', '<']);
-    if let Some((thoughts, _)) = text.split_once(CLOSE) {
-        let is_new = read.is_none_or(|thoughts| thoughts.begin == Begin::Before);
-        return (is_new && !is_answer(thoughts)).then_some(BEGINS_INSIDE_THOUGHTS);
-    }
-    // Prose, where a schema was sent (Ollama's cloud models: ollama/ollama#12362).
-    let is_prose = !is_answer(text) && text.trim_start().starts_with(char::is_alphabetic);
-    let is_json = violation.rule == "json" && !terms.is_stopped;
-    (terms.plan.rewrap == Rewrap::Keep && terms.demands_answer && is_json && is_prose)
-        .then_some(IGNORES_SCHEMAS)
+    let (thoughts, _) = text.split_once(CLOSE)?;
+    let is_new = read.is_none_or(|thoughts| thoughts.begin == Begin::Before);
+    (is_new && !is_answer(thoughts)).then_some(BEGINS_INSIDE_THOUGHTS)
 }

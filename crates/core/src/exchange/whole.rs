@@ -142,7 +142,7 @@ fn translated(
             }
         }
         let telling = |broken: Violation| {
-            let fact = lesson::of_choice(&terms, choice, &broken);
+            let fact = lesson::of_choice(&terms, choice);
             broken.telling(fact)
         };
         let read = read.map_err(|broken| Fault::Violation(telling(broken)))?;

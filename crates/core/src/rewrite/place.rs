@@ -81,7 +81,6 @@ impl Writer<'_> {
             Route::Native => {
                 self.note_start(lowered.kind(), needs_room, is_composed);
                 self.ask_compact(constraint, self.stated_pointer(spelling))?;
-                self.tell(constraint, false);
                 return Ok(Some(Strategy::Native));
             }
             Route::Send if is_composed => (Strategy::Compose, lowered.kind(), lowered),
@@ -141,18 +140,11 @@ impl Writer<'_> {
             self.ask_compact(&sent, self.stated_pointer(spelling))?;
         }
         // Where the constraint stands for calls, showing the tools tells of it.
-        if spelling.is_some() {
-            self.tell(constraint, known.is_some_and(|known| known.tell));
-        }
-        Ok(Some(strategy))
-    }
-
-    /// Tells a constraint in the prompt as well, where the server shows it to no model, or it had no effect there.
-    fn tell(&mut self, constraint: &Constraint, is_unshown: bool) {
-        let is_told = is_unshown || self.rule.ignores_schemas && constraint.is_json();
-        if is_told && !self.body.is_bare() {
+        let is_told = known.is_some_and(|known| known.tell) && !self.body.is_bare();
+        if spelling.is_some() && is_told {
             self.body.instruct(prompt::answer(constraint));
         }
+        Ok(Some(strategy))
     }
 
     /// A client's own regex or grammar in words that this server reads as the client does, and with no more ways through it than

@@ -144,7 +144,6 @@ impl Dialect {
             thinking: self.thinking(version),
             answers_as_thoughts: false,
             answers_in_fences: false,
-            ignores_schemas: false,
             prompt_opens: PromptOpens::default(),
             markup: Markups::Unknown,
             in_text: InText::default(),

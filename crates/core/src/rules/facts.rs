@@ -50,9 +50,6 @@ pub const BEGINS_INSIDE_THOUGHTS: &str = "begins_inside_thoughts";
 /// The fact that an answer that was to be JSON stood in a code fence, so that the server did not hold it.
 pub const ANSWERS_IN_FENCES: &str = "answers_in_fences";
 
-/// The fact that an answer that was to be JSON was prose: the schema was sent, and had no effect. It is told in the prompt as well.
-pub const IGNORES_SCHEMAS: &str = "ignores_schemas";
-
 /// The fact that the reply to a request of the proxy's own began with thoughts in the text. What a client made a
 /// model say never tells it.
 pub const THINKS_IN_TEXT: &str = "thinks_in_text";
@@ -162,7 +159,6 @@ impl Rule {
             OPENS_ASKED_THOUGHTS => rule.prompt_opens = rule.prompt_opens.max(PromptOpens::Asked),
             CALLS_IN_TEXT => rule.calls_in_text = true,
             ANSWERS_IN_FENCES => rule.answers_in_fences = true,
-            IGNORES_SCHEMAS => rule.ignores_schemas = true,
             "no_first_counts" => rule.counts_first = None,
             "no_thinking_budgets" => rule.refuse_budgets(),
             "no_efforts" => refuse(&mut rule.thinking.effort, "this model knows no efforts"),

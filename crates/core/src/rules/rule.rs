@@ -357,8 +357,6 @@ pub struct Rule {
     /// Whether it was seen to write JSON in a code fence, where it was to hold the model to the JSON alone
     /// ([`super::ANSWERS_IN_FENCES`]).
     pub answers_in_fences: bool,
-    /// A schema had no effect on an answer: it is told in the prompt as well ([`super::IGNORES_SCHEMAS`]).
-    pub ignores_schemas: bool,
     /// Whether the prompt opens the model's thoughts.
     pub prompt_opens: PromptOpens,
     /// In which markup its models write their calls, as far as it or the operator told: see [`Rule::markup_of`].
