@@ -187,6 +187,13 @@ impl Error {
         self
     }
 
+    /// The message behind the field at fault, for dialects that have no other place for it; `None` where it is in there.
+    #[must_use]
+    pub(crate) fn message_with_field(&self) -> Option<String> {
+        let param = self.param.as_deref()?;
+        (!self.message.contains(param)).then(|| format!("{param}: {}", self.message))
+    }
+
     /// The HTTP status to answer with.
     #[must_use]
     pub fn status(&self) -> u16 {
@@ -201,6 +208,13 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// A name as an error may repeat it: so much of it, and nothing that a terminal acts on.
+pub(crate) fn repeatable(name: &str) -> String {
+    const MAX_CHARS: usize = 64;
+    let begin: String = name.chars().take(MAX_CHARS).collect();
+    begin.escape_debug().to_string()
+}
 
 /// So many characters of a text at most, with a mark where it goes on.
 pub(crate) fn shortened(text: &str, most: usize) -> Cow<'_, str> {

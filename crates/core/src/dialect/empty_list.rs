@@ -15,8 +15,7 @@ pub(super) fn may_stand_in(text: &[u8], name: &str) -> bool {
 
 /// Writes the object that it means; whether it was one.
 pub(super) fn mend(fields: &mut Fields, name: &str) -> bool {
-    let items = fields.raw(name).and_then(|raw| raw.strip_prefix('['));
-    let is_one = items.is_some_and(|items| items.trim_start() == "]");
+    let is_one = fields.is_empty_list(name);
     if is_one {
         fields.set(name, raw_string("{}".to_owned()));
     }

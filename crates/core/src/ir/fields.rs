@@ -46,6 +46,13 @@ impl Fields {
         self.0.get(name).map(|value| value.get())
     }
 
+    /// Whether a field is a list without items.
+    #[must_use]
+    pub fn is_empty_list(&self, name: &str) -> bool {
+        let items = self.raw(name).and_then(|raw| raw.strip_prefix('['));
+        items.is_some_and(|items| items.trim_start() == "]")
+    }
+
     /// Sets a field, in place where it exists, else at the end.
     pub fn set(&mut self, name: &str, value: Box<RawValue>) {
         self.0.insert(name.to_owned(), value);

@@ -11,9 +11,7 @@ impl Writer<'_> {
         let stops = server::stop_texts(self.request.settings());
         if stops.is_empty() {
             // OpenAI refuses a list of none, and with one Ollama's models lose their own.
-            let stated = self.request.settings().raw("stop");
-            let items = stated.and_then(|stated| stated.strip_prefix('['));
-            if items.is_some_and(|items| items.trim_start() == "]") {
+            if self.request.settings().is_empty_list("stop") {
                 self.body.stop_at(&[]);
             }
             return;

@@ -8,6 +8,7 @@ use super::graph::Graph;
 use super::measure::{self, Measures};
 use super::position::{Step, push_segment, write_pointer};
 use super::{SchemaFault, identity, misplaced, patterns};
+use crate::error::repeatable;
 use crate::pattern;
 use serde_json::{Map, Value};
 
@@ -161,9 +162,8 @@ fn check_type(kind: &Value) -> Result<(), SchemaFault> {
     let Some(wrong) = wrong else {
         return Ok(());
     };
-    let wrong: String = wrong.chars().take(64).collect();
-    let types = TYPES.join(", ");
-    let message = format!("`{}` is no type: there are {types}", wrong.escape_debug());
+    let (wrong, types) = (repeatable(wrong), TYPES.join(", "));
+    let message = format!("`{wrong}` is no type: there are {types}");
     Err(SchemaFault::invalid("/type", message))
 }
 

@@ -5,6 +5,7 @@ use super::graph::{Graph, Node, NodeId};
 use super::guard::SchemaLimits;
 use super::number::{self, NumberDemand};
 use super::position::AppliesTo;
+use crate::error::repeatable;
 use serde_json::{Map, Value};
 
 /// What was measured of a schema that is within the limits.
@@ -370,10 +371,9 @@ fn check_satisfiable(graph: &Graph<'_>, order: &[NodeId]) -> Result<(), SchemaFa
 /// What can be said of it in particular.
 fn why_impossible(map: &Map<String, Value>) -> Option<SchemaFault> {
     if let Some((place, name)) = shut_out(map) {
-        let name: String = name.chars().take(64).collect();
+        let name = repeatable(name);
         let message = format!(
-            "`{}` is required, and is no property of an object that may have no others: is it misspelt?",
-            name.escape_debug()
+            "`{name}` is required, and is no property of an object that may have no others: is it misspelt?"
         );
         return Some(SchemaFault::unsupported(
             format!("/required/{place}"),

@@ -3,6 +3,7 @@
 //! both ("schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'": browserbase/stagehand#1159).
 
 use super::SchemaFault;
+use crate::error::repeatable;
 use serde_json::{Map, Value};
 
 /// Keywords that say what is allowed, but for those that say nothing of an object whose properties stand elsewhere (`required`,
@@ -93,8 +94,7 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaFault> {
     else {
         return Ok(());
     };
-    let name: String = name.chars().take(64).collect();
-    let name = name.escape_debug();
+    let name = repeatable(name);
     let message = match value.as_object().is_some_and(holds_schemas) {
         true => format!(
             "`{name}` is no keyword of JSON Schema, and without one any object is allowed: is it `properties`?"

@@ -315,7 +315,7 @@ fn data_url(url: &str, cache: Option<Box<RawValue>>, origin: &Origin) -> Result<
 fn calls(fields: &mut Fields, origin: &Origin, edits: &mut Edits) -> Result<Vec<Call>, Error> {
     let mut calls = Vec::new();
     // OpenAI: "empty array. Expected an array with minimum length 1" (openai/openai-node#1341).
-    if fields.raw("tool_calls").is_some_and(is_empty_list) {
+    if fields.is_empty_list("tool_calls") {
         edits.add(Edits::CALLS);
     }
     let wires: Vec<CallWire> = member(fields, "tool_calls", origin)?.unwrap_or_default();
@@ -357,12 +357,6 @@ fn calls(fields: &mut Fields, origin: &Origin, edits: &mut Edits) -> Result<Vec<
         });
     }
     Ok(calls)
-}
-
-/// A list without items.
-fn is_empty_list(value: &str) -> bool {
-    let items = value.strip_prefix('[').map(str::trim_start);
-    items == Some("]")
 }
 
 /// Chat has arguments as text; some clients send the object itself. PHP makes `[]` of one without members (prism-php/prism#896).

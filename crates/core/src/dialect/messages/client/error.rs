@@ -8,10 +8,8 @@ pub(super) const NO_THREAD: &str = "thread_not_found";
 
 /// The error as a reply's body. The field at fault stands in the message, as in Anthropic's own.
 pub(super) fn body(error: &Error) -> Vec<u8> {
-    let message = match &error.param {
-        Some(param) if !error.message.contains(param.as_str()) => {
-            format!("{param}: {}", error.message)
-        }
+    let message = match error.message_with_field() {
+        Some(message) => message,
         // Clients look for these words, and drop old turns.
         _ if error.kind == Kind::ContextLength => format!("prompt is too long: {}", error.message),
         _ => error.message.clone(),

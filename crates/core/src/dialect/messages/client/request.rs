@@ -89,9 +89,11 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
     let constraint = constraint(&fields)?;
     let has_own = tool_choice.leaves_room() && tools.iter().any(tools::is_set);
     let own_calls = has_own.then(OwnCalls::default);
+    let settings = settings(&fields, stream)?;
+    let (thinking, losses) = thinking(&fields)?;
     Ok(Request {
         wire: Some(Wire::Messages),
-        settings: Some(settings(&fields, stream)?),
+        settings: Some(settings),
         model,
         stream,
         include_usage: true,
@@ -103,9 +105,9 @@ fn read_fields(fields: Fields) -> Result<Request, Error> {
         states_choice,
         parallel_tool_calls: parallel,
         constraint,
-        thinking: thinking(&fields)?,
+        thinking,
         idle: Vec::new(),
-        losses: unknown_effort(&fields)?,
+        losses,
         hides_thoughts: !asks_for_thoughts(&fields)?,
         hosted_choice: None,
         takes_hosted: false,
@@ -215,8 +217,9 @@ fn asks_for_thoughts(fields: &Fields) -> Result<bool, Error> {
 }
 
 /// How much is thought: `thinking`, which is off, a budget or the model's own choice, and the effort beside it.
-/// An effort that is not known is the most there is.
-fn thinking(fields: &Fields) -> Result<Option<Thinking>, Error> {
+/// An effort that is not known is the most there is, which is a loss.
+fn thinking(fields: &Fields) -> Result<(Option<Thinking>, Vec<Loss>), Error> {
+    let mut losses = Vec::new();
     let mut said = Vec::new();
     let at = Origin::new("thinking");
     if let Some(mut thinking) = field::<Fields>(fields, "thinking", "an object")? {
@@ -242,24 +245,18 @@ fn thinking(fields: &Fields) -> Result<Option<Thinking>, Error> {
     let config = field::<Fields>(fields, "output_config", "an object")?;
     let stated = member::<String>(&mut config.unwrap_or_default(), "effort", &at, "a string")?;
     if let Some(word) = stated {
-        let effort = Effort::of(&word).unwrap_or(Effort::Max);
-        said.push((at.member("effort"), Amount::Effort(effort)));
+        let at = at.member("effort");
+        let known = Effort::of(&word);
+        if known.is_none() {
+            losses.push(Loss {
+                pointer: at.pointer(),
+                reason: "this effort is not known: the most that there is is asked for".to_owned(),
+                enforced_by: EnforcedBy::Nobody,
+            });
+        }
+        said.push((at, Amount::Effort(known.unwrap_or(Effort::Max))));
     }
-    Ok(Thinking::elsewhere(said))
-}
-
-/// What is lost of an effort that is not known.
-fn unknown_effort(fields: &Fields) -> Result<Vec<Loss>, Error> {
-    let at = Origin::new("output_config");
-    let config = field::<Fields>(fields, "output_config", "an object")?;
-    let stated = member::<String>(&mut config.unwrap_or_default(), "effort", &at, "a string")?;
-    let unknown = stated.filter(|word| Effort::of(word).is_none());
-    let loss = |_| Loss {
-        pointer: at.member("effort").pointer(),
-        reason: "this effort is not known: the most that there is is asked for".to_owned(),
-        enforced_by: EnforcedBy::Nobody,
-    };
-    Ok(unknown.map(loss).into_iter().collect())
+    Ok((Thinking::elsewhere(said), losses))
 }
 
 fn constraint(fields: &Fields) -> Result<Option<ClientConstraint>, Error> {

@@ -7,7 +7,7 @@ pub(super) use known::TOLD;
 use super::request::field;
 use super::{invalid, member, need};
 use crate::dialect::client::object_arguments;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, repeatable};
 use crate::ir::{Fields, Hosted, Origin, Tool, ToolChoice, ToolInput};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -57,10 +57,9 @@ fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
         // Chat's tool, or a name that is misspelt: it would be left out for one that the server hosts.
         if fields.has("input_schema") || kind == "function" {
             let at = origin.member("type");
-            let kind: String = kind.chars().take(64).collect();
             let message = format!(
                 "`{at}` is \"{}\", which has no schema: leave it out, and send the tool's `name`, `description` and `input_schema`",
-                kind.escape_debug()
+                repeatable(&kind)
             );
             return Err(invalid(message, &at));
         }

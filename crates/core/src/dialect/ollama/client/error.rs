@@ -9,12 +9,7 @@ pub(super) fn body(error: &Error) -> Vec<u8> {
         // As its servers say it where they may not cut.
         Kind::ContextLength => format!("the input exceeds the context length: {}", error.message),
         // There is no other place for the field.
-        _ => match &error.param {
-            Some(param) if !error.message.contains(param.as_str()) => {
-                format!("{param}: {}", error.message)
-            }
-            _ => error.message.clone(),
-        },
+        _ => (error.message_with_field()).unwrap_or_else(|| error.message.clone()),
     };
     serde_json::to_vec(&json!({"error": message})).unwrap_or_default()
 }

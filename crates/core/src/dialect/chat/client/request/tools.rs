@@ -3,7 +3,7 @@
 use super::field;
 use crate::dialect::client::truth;
 use crate::dialect::regexes;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, repeatable};
 use crate::ir::{Constraint, Fields, Hosted, Notation, Origin, Tool, ToolChoice, ToolInput};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -239,10 +239,9 @@ impl ToolWire {
             // It would be left out for one that the server hosts.
             kind if is_function(kind) && (self.function.is_some() || self.parameters.is_some()) => {
                 let at = origin.member("type");
-                let kind: String = kind.chars().take(64).collect();
                 let message = format!(
                     "`{at}` is \"{}\", which has no schema: a function is of type \"function\"",
-                    kind.escape_debug()
+                    repeatable(kind)
                 );
                 Err(Error::new(Kind::InvalidRequest, message).at(at.0))
             }
