@@ -178,7 +178,11 @@ fn options(config: &WorkerConfig) -> Result<Options, String> {
         threads: config.threads,
         gpu_layers: config.gpu_layers,
         device: config.device.clone(),
-        drafts: config.speculate == Speculation::Auto,
+        drafts: match config.speculate {
+            Speculation::Auto => options::Drafts::Weighed,
+            Speculation::Always => options::Drafts::Always,
+            Speculation::Off => options::Drafts::Off,
+        },
         grammar_cache_entries: config.grammar_cache_entries,
         grammar_cache_bytes: config.grammar_cache_bytes,
     })

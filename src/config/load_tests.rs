@@ -452,7 +452,7 @@ fn what_the_worker_cannot_be_started_with_is_a_fault_with_the_remedy() {
         (
             "speculate",
             "on",
-            "`on` is no way to draft answers: write auto or off",
+            "`on` is no way to draft answers: write auto, always or off",
         ),
         (
             "device",

@@ -237,7 +237,7 @@ settings! {
         "White space in the JSON that the worker generates, and servers that can be told, where the request does not say: flexible or compact",
         |c, text, _| put(&mut c.worker.whitespace, whitespace(text));
     "worker.speculate", "ISOGLOSS_SPECULATE", Some("speculate"), "HOW" = "auto",
-        "Whether the worker drafts what an answer says again of its prompt or of itself, and has the model check the draft in one forward pass: auto (while one or two answers run, and no `seed` is sent) or off. Answers are the same",
+        "Whether the worker drafts what an answer says again of its prompt or of itself, and has the model check the draft in one forward pass: auto (while one or two answers run, no `seed` is sent, and as long as is worth its time), always (the same without weighing its time, with a `seed` too) or off. Answers are the same",
         |c, text, _| put(&mut c.worker.speculate, speculation(text));
     "worker.grammar_cache_entries", "ISOGLOSS_GRAMMAR_CACHE_ENTRIES", Some("grammar-cache-entries"), "COUNT" = "1024",
         "Compiled grammars that the worker keeps",

@@ -89,22 +89,25 @@ impl JsonSpace {
 /// Whether the worker drafts what its answers may say next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Speculation {
-    /// Where few answers run and what they say was said before.
+    /// Where few answers run and what they say was said before, as long as is worth its time.
     #[default]
     Auto,
+    /// As long as there is something to draft, whatever it takes.
+    Always,
     /// Never.
     Off,
 }
 
 impl Speculation {
     /// Every way.
-    pub const ALL: [Self; 2] = [Self::Auto, Self::Off];
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Always, Self::Off];
 
     /// As it is written in the configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
+            Self::Always => "always",
             Self::Off => "off",
         }
     }

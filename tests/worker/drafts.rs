@@ -42,7 +42,7 @@ fn answer(worker: &Worker, body: &Value) -> Value {
 
 #[test]
 fn answers_are_the_same_with_drafts_and_without_and_take_fewer_forward_passes() {
-    let (with, without) = (builtin("auto"), builtin("off"));
+    let (with, without) = (builtin("always"), builtin("off"));
     let (mut asked, mut others) = (0, Vec::new());
     for body in written() {
         for is_free in [false, true] {
@@ -70,7 +70,6 @@ fn answers_are_the_same_with_drafts_and_without_and_take_fewer_forward_passes() 
         with.metric("drafted_tokens_total"),
         with.metric("accepted_tokens_total"),
     );
-    // How many are worth their time depends on what else the machine does.
     assert!(right > 0.0 && right <= drafted, "{right} of {drafted}");
     let steps = [&with, &without].map(|worker| worker.metric("steps_total"));
     assert!(steps[0] < steps[1], "{steps:?}");
@@ -96,7 +95,7 @@ fn who_sends_a_seed_gets_the_same_answer_again_and_so_no_drafts() {
 
 #[test]
 fn a_stream_ends_before_its_stop_text_though_a_draft_goes_on() {
-    let (with, without) = (builtin("auto"), builtin("off"));
+    let (with, without) = (builtin("always"), builtin("off"));
     let body = |stop: &str, stream: bool| {
         json!({
             "messages": [{"role": "user", "content": "Anneliese Kirchhoff works at Lindenthal Maschinenbau. Bartholomew Featherstone works at Northumbrian Lighthouse Trust."}],

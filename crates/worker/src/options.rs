@@ -56,11 +56,22 @@ pub struct Options {
     /// The device by its name (`cpu`, `CUDA0`, …); without it the first GPU of the build, else the CPU.
     pub device: Option<String>,
     /// Whether answers are drafted, where few run and the model's memory can be taken back.
-    pub drafts: bool,
+    pub drafts: Drafts,
     /// Compiled grammars that are kept.
     pub grammar_cache_entries: usize,
     /// Bytes, as estimated, of those.
     pub grammar_cache_bytes: usize,
+}
+
+/// How long the drafts of answers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drafts {
+    /// There are none.
+    Off,
+    /// As long as is worth the time of their forward passes.
+    Weighed,
+    /// As long as there is something to draft.
+    Always,
 }
 
 // The defaults are the configuration's; these are for tests.
@@ -78,7 +89,7 @@ impl Options {
             threads: 0,
             gpu_layers: None,
             device: None,
-            drafts: true,
+            drafts: Drafts::Weighed,
             grammar_cache_entries: 1_024,
             grammar_cache_bytes: 256 << 20,
         }

@@ -52,6 +52,8 @@ pub struct EngineLimits {
     /// Tokens that are drafted at most for one answer and one forward pass, where few answers run
     /// and the kernels can take tokens back; 0 for no drafts.
     pub draft: u32,
+    /// Whether drafts are only as long as is worth their time.
+    pub weighs_drafts: bool,
     /// Threads that compute masks and choose tokens beside the forward pass. With 0 the engine's
     /// own thread does it, between forward passes.
     pub mask_threads: usize,
@@ -64,6 +66,7 @@ impl Default for EngineLimits {
             queue: 2_048,
             prefill_chunk: 512,
             draft: MOST_DRAFTED,
+            weighs_drafts: true,
             mask_threads: (cores() / 2).clamp(1, 8),
         }
     }

@@ -170,7 +170,7 @@ pub(super) fn whitespace(text: &str) -> Result<JsonSpace, Wrong> {
 
 pub(super) fn speculation(text: &str) -> Result<Speculation, Wrong> {
     let known = Speculation::ALL.into_iter().find(|it| it.as_str() == text);
-    known.ok_or_else(|| no_way(text, "draft answers", "auto or off"))
+    known.ok_or_else(|| no_way(text, "draft answers", "auto, always or off"))
 }
 
 fn no_way(text: &str, to: &str, ways: &str) -> Wrong {

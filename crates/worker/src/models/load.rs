@@ -4,7 +4,7 @@ use super::{Model, Models, Shared};
 use crate::backend::llguidance::Llguidance;
 use crate::grammars::Grammars;
 use crate::model::{About, LoadOptions, projector_beside};
-use crate::options::{ModelSource, ProjectorSource};
+use crate::options::{Drafts, ModelSource, ProjectorSource};
 use crate::prompt::Prompter;
 use crate::scheduler::{Engine, EngineLimits};
 use crate::template::ChatTemplate;
@@ -69,7 +69,11 @@ pub(super) fn load(models: &Models, index: usize, options: &LoadOptions) -> Resu
     }
     let limits = EngineLimits {
         queue: settings.queue,
-        draft: if settings.drafts { limits.draft } else { 0 },
+        draft: match settings.drafts {
+            Drafts::Off => 0,
+            Drafts::Weighed | Drafts::Always => limits.draft,
+        },
+        weighs_drafts: settings.drafts == Drafts::Weighed,
         ..limits
     };
     let template = template(shared, &loaded.about)?;

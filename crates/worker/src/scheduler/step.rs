@@ -65,7 +65,7 @@ pub(super) struct Scheduler {
     draft: u32,
     costs: Costs,
     /// Whether drafts are only as long as is worth their time.
-    pub(super) weighs_drafts: bool,
+    weighs_drafts: bool,
     pub(super) headroom: u32,
     pub(super) patience: Duration,
     slots: Slots,
@@ -120,7 +120,7 @@ impl Scheduler {
             chunk: limits.prefill_chunk.max(1),
             draft: if kernel.truncates { limits.draft } else { 0 },
             costs: Costs::new(),
-            weighs_drafts: true,
+            weighs_drafts: limits.weighs_drafts,
             headroom: HEADROOM,
             patience: MATCHER_LIMIT,
             slots: Slots::new(kernel),

@@ -25,6 +25,8 @@ const ENGINE: EngineLimits = EngineLimits {
     queue: 64,
     prefill_chunk: 16,
     draft: 8,
+    // A toy's forward passes take no time that could be compared.
+    weighs_drafts: false,
     mask_threads: 2,
 };
 
@@ -180,10 +182,8 @@ struct Bench {
 impl Bench {
     fn new(toy: Toy, limits: EngineLimits) -> Self {
         let queue = Arc::new(Queue::new(limits.queue));
-        let mut scheduler =
+        let scheduler =
             Scheduler::new(Arc::clone(&queue), toy::vocabulary(), limits, toy.limits);
-        // A toy's forward passes take no time that could be compared.
-        scheduler.weighs_drafts = false;
         Self {
             queue,
             scheduler,

@@ -324,13 +324,12 @@ fn kernels_that_take_nothing_back_in_the_end_cost_time_and_no_answer() {
     toy.limits.truncates = false;
     let queue = std::sync::Arc::new(super::Queue::new(ENGINE.queue));
     // The scheduler is told that they do.
-    let mut scheduler = super::Scheduler::new(
+    let scheduler = super::Scheduler::new(
         std::sync::Arc::clone(&queue),
         super::toy::vocabulary(),
         ENGINE,
         LIMITS,
     );
-    scheduler.weighs_drafts = false;
     let mut bench = Bench {
         queue,
         scheduler,
