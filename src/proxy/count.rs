@@ -38,6 +38,7 @@ where
     let body = incoming::read(body, app).await?;
     record.asked(&body);
     let _room = relay::working_room(app, &body).await?;
+    let body = relay::work(body.len(), || count::checked(body))?;
     let begun = Instant::now();
     let path = head.uri.path();
     let mut demand = relay::work(body.len(), || count::read(counter, path, &body))?;

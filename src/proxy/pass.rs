@@ -520,7 +520,7 @@ fn is_events(reply: &Response<reqwest::Body>) -> bool {
     let media_type = headers.get(CONTENT_TYPE);
     let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
     let has_length = reply.body().size_hint().exact().is_some();
-    let kind = kinds::by_type(media_type, Framing::Events);
+    let kind = kinds::by_type(media_type, Framing::Events, false);
     kind == Some(BodyKind::Events) && !has_length && !headers.contains_key(CONTENT_ENCODING)
 }
 

@@ -8,13 +8,15 @@ mod held;
 pub(super) mod incoming;
 pub(super) mod kinds;
 mod planning;
+mod refusal;
 mod search;
 mod supposition;
 mod translated;
 mod untouched;
 pub(super) mod whole;
 
-pub(super) use answer::{check_coding, cut, refusal_of, retry_after, too_late, unread};
+pub(super) use answer::{check_coding, cut, too_late, unread};
+pub(super) use refusal::{refusal_of, retry_after};
 pub(super) use translated::Translated;
 pub(super) use untouched::Untouched;
 

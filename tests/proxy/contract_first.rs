@@ -100,7 +100,7 @@ async fn a_stream_that_begins_with_an_error_is_asked_of_another_server() {
 }
 
 #[tokio::test]
-async fn where_nobody_else_is_the_servers_own_bytes_go_out_and_count_as_its_error() {
+async fn where_nobody_else_is_an_error_goes_out_as_it_is_where_clients_read_one() {
     for bad in BAD {
         for servers in 1..=2 {
             let all = [
@@ -110,7 +110,10 @@ async fn where_nobody_else_is_the_servers_own_bytes_go_out_and_count_as_its_erro
             let all: Vec<&Scripted> = all.iter().take(servers).collect();
             let proxy = before(&all, "vllm", |_config| {}).await;
             let got = ask(&proxy, "/v1/chat/completions", ANY).await;
-            assert_eq!((got.status, got.text()), (200, bad));
+            match bad.contains("{\"error\"") || bad.contains("\"error\":{") {
+                true => assert_eq!((got.status, got.text()), (200, bad)),
+                false => assert_eq!(got.status, 502, "{bad:?}: {}", got.text()),
+            }
             proxy.until_metrics_say(&format!("{FAILED}1")).await;
             assert!(proxy.has_counted("isogloss_upstream_errors_total{"));
         }
@@ -219,7 +222,107 @@ async fn a_whole_reply_that_is_an_error_or_none_is_asked_of_another_server() {
         }
         let proxy = before(&[&first], "vllm", |_config| {}).await;
         let got = ask(&proxy, "/v1/chat/completions", PLAIN).await;
-        assert_eq!((got.status, got.text()), (200, body));
+        match body.contains("dead") {
+            true => assert_eq!((got.status, got.text()), (200, body)),
+            false => assert_eq!(got.status, 502, "{body}: {}", got.text()),
+        }
         proxy.until_metrics_say(&format!("{FAILED}1")).await;
+    }
+}
+
+/// What SDKs of OpenAI's wire take for no error: vLLM's before 0.10.1, Snowflake's, `FastAPI`'s, Venice's, Zhipu's, Lemonade's and llama.cpp's
+/// before September 2025 (promptfoo/promptfoo#9872).
+const UNREAD: [&str; 7] = [
+    r#"data: {"object":"error","message":"engine dead","type":"InternalServerError","code":500}"#,
+    r#"data: {"code":"399258","message":"engine dead"}"#,
+    r#"data: {"detail":"engine dead"}"#,
+    r#"data: {"choices":null,"error_message":"engine dead"}"#,
+    r#"data: {"code":500,"msg":"engine dead"}"#,
+    r#"{"error":{"message":"engine dead"}}"#,
+    r#"error: {"code":500,"message":"engine dead"}"#,
+];
+
+#[tokio::test]
+async fn an_error_that_its_clients_do_not_read_as_one_is_told_as_one() {
+    for bad in UNREAD {
+        let stream = format!("{bad}\n\ndata: [DONE]\n\n");
+        let first = server(move |_got| events(&stream)).await;
+        let proxy = before(&[&first], "vllm", |_config| {}).await;
+        let got = ask(&proxy, "/v1/chat/completions", ANY).await;
+        assert!(got.status >= 500, "{bad}: {}", got.text());
+        let message = &got.json()["error"]["message"];
+        assert!(
+            message.as_str().unwrap().contains("engine dead"),
+            "{bad}: {message}"
+        );
+        let Some(body) = bad.strip_prefix("data: ") else {
+            continue;
+        };
+        let first = server(move |_got| vec![reply(200, JSON, body)]).await;
+        let proxy = before(&[&first], "vllm", |_config| {}).await;
+        for asked in [PLAIN, ANY] {
+            let got = ask(&proxy, "/v1/chat/completions", asked).await;
+            assert!(got.status >= 500, "{bad}: {}", got.text());
+        }
+    }
+}
+
+#[tokio::test]
+async fn and_so_it_is_behind_the_beginning_of_an_answer() {
+    for bad in [UNREAD[0], UNREAD[5], UNREAD[6]] {
+        let stream = role() + &content("fine") + bad + "\n\ndata: [DONE]\n\n";
+        let in_pieces = stream.clone();
+        for script in [
+            events(&stream),
+            [head(EVENTS)]
+                .into_iter()
+                .chain(
+                    in_pieces
+                        .as_bytes()
+                        .chunks(7)
+                        .map(|piece| chunk(str::from_utf8(piece).unwrap())),
+                )
+                .chain([end()])
+                .collect(),
+        ] {
+            let first = server(move |_got| script.clone()).await;
+            let proxy = before(&[&first], "vllm", |_config| {}).await;
+            let got = ask(&proxy, "/v1/chat/completions", ANY).await;
+            let text = got.text();
+            let told = text.strip_prefix(&(role() + &content("fine"))).unwrap();
+            assert!(told.starts_with("data: {\"error\":{"), "{bad}: {told}");
+            assert!(told.contains("engine dead"), "{bad}: {told}");
+            assert!(!told.contains("[DONE]"), "{bad}: {told}");
+            proxy.until_metrics_say(&format!("{FAILED}1")).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_whole_reply_where_a_stream_was_asked_for_is_told_in_events() {
+    let first = server(|_got| whole("fine")).await;
+    let proxy = before(&[&first], "vllm", |_config| {}).await;
+    let got = ask(&proxy, "/v1/chat/completions", ANY).await;
+    let text = got.text();
+    assert!(
+        text.starts_with("data: {") && text.contains("fine"),
+        "{text}"
+    );
+    assert!(text.trim_end().ends_with("data: [DONE]"), "{text}");
+}
+
+/// Portkey's guardrails have a status of their own for a success.
+#[tokio::test]
+async fn a_success_is_one_by_any_status() {
+    let first = server(|_got| {
+        let body = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"{\"a\":1}"},"finish_reason":"stop"}]}"#;
+        vec![reply(246, JSON, body)]
+    })
+    .await;
+    let proxy = before(&[&first], "vllm", |_config| {}).await;
+    let asked = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_object"}}"#;
+    for body in [asked, PLAIN] {
+        let got = ask(&proxy, "/v1/chat/completions", body).await;
+        assert!((200..300).contains(&got.status), "{}", got.text());
     }
 }

@@ -471,3 +471,72 @@ fn a_reply_of_thoughts_alone_is_an_answer_to_clients_that_are_told_no_thoughts()
         }
     }
 }
+
+/// A model that calls without having closed its thoughts (Kimi K2 Thinking, Qwen 3.5 behind vLLM's readers): an agent that was told
+/// the thoughts alone would stop there.
+#[test]
+fn calls_that_end_the_thoughts_are_calls() {
+    let vllm = rule("vllm@0.32.0");
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let chat = json!([{"type": "function", "function": {"name": "weather", "parameters": schema}}]);
+    let turn = json!([{"role": "user", "content": "hi"}]);
+    let clients = [
+        (
+            "/v1/chat/completions",
+            json!({"model": "Qwen/Qwen3-8B", "messages": turn, "tools": chat}),
+            "/choices/0/message/tool_calls/0/function/arguments",
+        ),
+        (
+            "/v1/messages",
+            json!({"model": "Qwen/Qwen3-8B", "max_tokens": 99, "messages": turn,
+                "tools": [{"name": "weather", "input_schema": schema}]}),
+            "/content/0/input",
+        ),
+        (
+            "/v1/responses",
+            json!({"model": "Qwen/Qwen3-8B", "input": "hi",
+                "tools": [{"type": "function", "name": "weather", "parameters": schema}]}),
+            "/output/1/arguments",
+        ),
+    ];
+    let call = r#"<tool_call>{"name": "weather", "arguments": {"city": "Ulm"}}</tool_call>"#;
+    for (thoughts, is_call) in [
+        (format!("Let me look.\n{call}\n"), true),
+        (format!("{call} is what I do not say."), false),
+    ] {
+        // Who is told no thoughts is told these as the answer, in which a call may stand.
+        let told_them = clients
+            .iter()
+            .filter(|it| is_call || it.0 != "/v1/messages");
+        for (path, body, place) in told_them {
+            let mut exchange = planned(path, body.clone(), false, &vllm);
+            let checks = exchange.compile(&SchemaLimits::default()).unwrap();
+            let message = json!({"role": "assistant", "content": null, "reasoning": thoughts});
+            let reply = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+            let reply = reply.to_string();
+            let told = exchange::reply(&exchange, &checks, Ids::new(1), reply.as_bytes()).unwrap();
+            let told: Value = serde_json::from_slice(&told.body).unwrap();
+            let input = told.pointer(place).map(|input| match input {
+                Value::String(text) => serde_json::from_str(text).unwrap(),
+                input => input.clone(),
+            });
+            let input = input.filter(Value::is_object);
+            assert_eq!(input, is_call.then(|| json!({"city": "Ulm"})), "{told}");
+            let exchange = planned(path, body.clone(), true, &vllm);
+            let (first, second) = thoughts.split_at(20);
+            let stream = chat_event(
+                json!({"role": "assistant", "reasoning": first}),
+                Value::Null,
+            ) + &chat_event(json!({"reasoning": second}), Value::Null)
+                + &chat_event(json!({}), json!("stop"))
+                + "data: [DONE]\n\n";
+            let told = replay::streamed(&exchange, stream.as_bytes(), 17).unwrap();
+            let is_ended_by_call = ["\"tool_calls\"", "\"tool_use\"", "\"function_call\""]
+                .iter()
+                .any(|word| told.contains(word));
+            assert_eq!(is_ended_by_call, is_call, "{told}");
+        }
+    }
+}

@@ -52,7 +52,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use crate::json::skeleton::Skimmer;
-pub use beginning::Begun;
+pub use beginning::{Begun, InPlace};
 use beside::Beside;
 pub use body::Body;
 pub use conversation::concerns;
@@ -62,7 +62,7 @@ pub use prepared::{Opened, Prepared, Shape, named, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{
-    Told, garbled, lacks_model, launch_facts, launch_facts_in, says, upstream_error,
+    Told, error_in, garbled, lacks_model, launch_facts, launch_facts_in, says, upstream_error,
 };
 use way_back::WayBack;
 pub use whole::{Translated, reply, reply_of_events};
@@ -157,8 +157,8 @@ pub enum End {
 /// # Errors
 /// What is wrong with it, naming the field and the remedy.
 pub fn read(client: &'static dyn Client, path: &str, body: &[u8]) -> Result<Demand, Error> {
-    strict::check(body, &strict::Limits::default())?;
-    read_strict(client, path, body)
+    let body = strict::checked(body, &strict::Limits::default())?;
+    read_strict(client, path, &body)
 }
 
 /// The same of a body that is known to be strict JSON.
@@ -480,6 +480,7 @@ impl Exchange {
                 && !(demands_call || demands_answer || self.server.seals_thoughts()),
             repeated: self.draft.as_ref().and_then(conversation::repeated),
             demands_call,
+            may_call,
             demands_answer,
             demands_nothing: self.demand.contract.is_empty(),
             choices: request.n.max(1),
@@ -567,6 +568,7 @@ fn no_call(fault: NoCall, choice: u32) -> Violation {
         NoCall::Changes { call } => (call, "a call changes its name or its kind in its middle"),
         NoCall::Nameless { calls } => (calls, "a call has no name"),
         NoCall::Unreadable { calls } => (calls, "the server could not read what the model wrote"),
+        NoCall::Lost => (0, "the server says that the model calls, and gives no call"),
         NoCall::TooMany { calls } => (calls, "there are more calls than are read"),
     };
     let call = usize::try_from(call).unwrap_or(usize::MAX);

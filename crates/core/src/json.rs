@@ -10,7 +10,11 @@ pub mod scan;
 pub(crate) mod skeleton;
 pub mod strict;
 pub mod string;
+mod value;
 
 pub(crate) use braces::Braces;
 pub use line::on_one_line;
 pub use mend::mend;
+pub(crate) use mend::mend_words;
+pub(crate) use value::{object, refuse};
+pub use value::{value, value_of};

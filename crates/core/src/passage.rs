@@ -141,7 +141,7 @@ pub fn model_of(path: &str, body: &[u8]) -> Result<String, Error> {
     }
     // Of two names, each reader would take another.
     strict::check(body, &strict::Limits::default())?;
-    let value: serde_json::Value = serde_json::from_slice(body)
+    let value: serde_json::Value = crate::json::value_of(body)
         .map_err(|_| Error::new(Kind::InvalidJson, "the body is no JSON"))?;
     let name = value.get("model").and_then(serde_json::Value::as_str);
     name.map(str::to_owned).ok_or_else(|| {

@@ -1,6 +1,7 @@
 //! One reply of an upstream in; the client's reply, or why there is none, out.
 
 use super::kinds::{self, BodyKind};
+use super::refusal::refusal_of;
 use super::whole::{self, WholeError};
 use super::{Broken, Failed, Planned, Relay, Translated, Untouched, ids, pass, work, working_room};
 use crate::config::OnViolation;
@@ -8,39 +9,18 @@ use crate::proxy::body::ReplyBody;
 use crate::proxy::budget::no_room;
 use crate::proxy::headers;
 use crate::telemetry::Metrics;
-use crate::upstream::{Target, Upstream};
+use crate::upstream::Target;
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body::Body as _;
 use isogloss_core::dialect::server::{Asked, Pending};
 use isogloss_core::error::{Error, Kind};
-use isogloss_core::exchange::{self, Demand, Exchange, Fault, Told};
+use isogloss_core::exchange::{self, Demand, Exchange, Fault, InPlace, Told};
 use isogloss_core::ir::{Framing, Violation, Wire};
 use isogloss_core::rules::Rule;
-use std::time::{Duration, Instant};
-
-/// Instead of an error reply that nobody can read.
-const COMPRESSED_ERROR: &[u8] =
-    b"it compressed its error although it was asked not to; switch compression off in whatever stands before it";
-/// Of an upstream's error reply; the longest seen are pydantic's lists of some KB.
-const MAX_ERROR_BYTES: usize = 64 << 10;
-const ERROR_WITHIN: Duration = Duration::from_secs(5);
-/// Seconds: what a client can be asked to wait. A date is taken for the longest.
-const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
-
-/// Where a busy server does not say how long.
-const RETRY_AFTER_UNSAID: u64 = 5;
-
-/// What of an error's head its clients read: the beginnings of the names.
-const TOLD_OF_ERRORS: [&str; 5] = [
-    "x-should-retry",
-    "retry-after-ms",
-    "request-id",
-    "x-ratelimit-",
-    "anthropic-ratelimit-",
-];
+use std::time::Instant;
 
 /// The reading of one reply.
 pub(super) struct Answer<'a> {
@@ -84,6 +64,14 @@ fn reported(error: Error, own: Response<ReplyBody>) -> Broken {
     Broken::Reported(Failed { error, own })
 }
 
+/// An error in the place of an answer: in the reply that it came in where clients find it there.
+fn in_place(said: InPlace, own: Response<ReplyBody>) -> Broken {
+    match said.is_read {
+        true => reported(said.error, own),
+        false => Broken::Error(said.error),
+    }
+}
+
 fn bad_reply(message: impl Into<String>) -> Error {
     Error::new(Kind::UpstreamBadReply, message)
 }
@@ -96,10 +84,11 @@ impl Answer<'_> {
         self.relay.record.answered(reply.status());
         match reply.status().as_u16() {
             400.. => Err(self.refused(reply).await),
-            200..=203 | 206..300 if self.is_passed() && !self.is_streamed_unasked(&reply) => {
+            200..=203 | 206..300 if self.is_passed() && !self.is_unasked(&reply) => {
                 self.untouched(reply).await
             }
-            200 | 201 => {
+            // Whatever it is called: Portkey's guardrails have 246.
+            200..=203 | 207..300 => {
                 let (head, body) = reply.into_parts();
                 check_coding(&head.headers)?;
                 if self.relay.is_stream {
@@ -127,7 +116,7 @@ impl Answer<'_> {
         if status >= 400 {
             return Err(self.refused(reply).await);
         }
-        if !matches!(status, 200 | 201) {
+        if !(200..300).contains(&status) {
             let message = format!(
                 "the upstream answered with status {status} when it was to render a prompt"
             );
@@ -146,15 +135,18 @@ impl Answer<'_> {
         !is_read && self.planned.exchange.is_passthrough()
     }
 
-    /// Whether a whole reply was asked for and a stream comes, which no client would read: it is put together.
-    fn is_streamed_unasked(&self, reply: &Response<reqwest::Body>) -> bool {
+    /// Whether a whole reply was asked for and a stream comes, or the other way round, which no client would read: it is put
+    /// together, or told in events.
+    fn is_unasked(&self, reply: &Response<reqwest::Body>) -> bool {
         let headers = reply.headers();
+        let other = match self.relay.is_stream {
+            true => BodyKind::Json,
+            false => BodyKind::Events,
+        };
         // What a server of another wire says of itself in its last event would be lost.
         self.planned.exchange.demand.request.wire == Some(Wire::Chat)
-            && !self.relay.is_stream
-            && matches!(reply.status().as_u16(), 200 | 201)
             && !headers.contains_key(CONTENT_ENCODING)
-            && self.kind_of(headers, &[]) == Some(BodyKind::Events)
+            && self.kind_of(headers, &[]) == Some(other)
     }
 
     /// The reply as it is; a stream that breaks off ends with the error event, and a whole reply has what clients of
@@ -171,19 +163,16 @@ impl Answer<'_> {
             return self.completed(reply).await;
         }
         let app = self.relay.app;
+        if kind == Some(BodyKind::Other) {
+            let expected = match self.relay.is_stream {
+                true => BodyKind::Events,
+                false => BodyKind::Json,
+            };
+            return Err(unexpected(expected).into());
+        }
         if kind != Some(BodyKind::Events) || has_length || is_coded {
             let record = self.relay.record.clone();
-            let reply = pass::pass_reply(app, reply, self.first_byte, record);
-            return match kind {
-                Some(BodyKind::Other) => {
-                    let expected = match self.relay.is_stream {
-                        true => BodyKind::Events,
-                        false => BodyKind::Json,
-                    };
-                    Err(reported(unexpected(expected), reply))
-                }
-                _ => Ok(reply),
-            };
+            return Ok(pass::pass_reply(app, reply, self.first_byte, record));
         }
         let (head, body) = reply.into_parts();
         let mut body = Untouched::new(
@@ -202,7 +191,7 @@ impl Answer<'_> {
         let opened = body.open(self.first_byte, begins).await?;
         let reply = pass::reply(head, ReplyBody::Events(Box::new(body)));
         match opened {
-            Some(error) => Err(reported(error, reply)),
+            Some(begun) => Err(in_place(begun, reply)),
             None => Ok(reply),
         }
     }
@@ -214,7 +203,7 @@ impl Answer<'_> {
     }
 
     /// A whole reply of the client's own wire: its bytes, and between them what is missing. Who asked for a stream expects
-    /// nothing there, and may get an error as well.
+    /// nothing there, and gets an error as one.
     async fn completed(
         &self,
         reply: Response<reqwest::Body>,
@@ -225,9 +214,10 @@ impl Answer<'_> {
         let fault = work(bytes.len(), || {
             self.planned.exchange.reports(self.facing(), &bytes)
         });
-        if let Some(error) = fault {
+        if let Some(mut fault) = fault {
+            fault.is_read &= !self.relay.is_stream;
             let own = pass::reply(head, ReplyBody::full(bytes));
-            return Err(reported(error, own));
+            return Err(in_place(fault, own));
         }
         let completed = match self.relay.is_stream {
             true => None,
@@ -484,7 +474,7 @@ impl Answer<'_> {
         let framing = self.planned.exchange.server.framing();
         let media_type = headers.get(CONTENT_TYPE);
         let media_type = media_type.map(|value| value.to_str().unwrap_or("?"));
-        let told = kinds::by_type(media_type, framing);
+        let told = kinds::by_type(media_type, framing, self.relay.is_stream);
         // Of lines of JSON the first looks like one JSON text.
         let seen = || kinds::by_bytes(first).filter(|_| framing == Framing::Events);
         told.or_else(seen)
@@ -510,64 +500,6 @@ impl Answer<'_> {
         self.relay.record.came(&bytes);
         Ok(bytes)
     }
-}
-
-/// An upstream's error reply: its head and its body without the operator's key, and the error that it is.
-pub(in crate::proxy) async fn refusal_of(
-    upstream: &Upstream,
-    rule: &Rule,
-    reply: Response<reqwest::Body>,
-) -> (Parts, Bytes, Error) {
-    let (mut head, body) = reply.into_parts();
-    let status = head.status.as_u16();
-    let body = match check_coding(&head.headers) {
-        Ok(()) => whole::read_some(body, MAX_ERROR_BYTES, ERROR_WITHIN).await,
-        Err(_) => Bytes::from_static(COMPRESSED_ERROR),
-    };
-    // Before it is read: its text may be cut in the middle of a key.
-    let body = upstream.redact(&body).map_or(body, Bytes::from);
-    let mut error = exchange::upstream_error(rule, status, &body);
-    if status == 503 {
-        upstream.doubt();
-    }
-    // Gemini's body says what others' head does.
-    let in_body = error
-        .retry_after
-        .filter(|_| !head.headers.contains_key(RETRY_AFTER));
-    error.retry_after = in_body
-        .map(bounded)
-        .or_else(|| retry_after(status, &head.headers));
-    // A key may stand there as well.
-    let is_told = |value: &HeaderValue| upstream.redact(value.as_bytes()).is_some();
-    let named = head.headers.iter().filter(|(_, value)| is_told(value));
-    let named: Vec<HeaderName> = named.map(|(name, _)| name.clone()).collect();
-    for name in &named {
-        head.headers.remove(name);
-    }
-    let told = head.headers.iter().filter_map(|(name, value)| {
-        let (name, value) = (name.as_str(), value.to_str().ok()?);
-        let is_read = TOLD_OF_ERRORS.iter().any(|told| name.starts_with(told));
-        is_read.then(|| (name.to_owned(), value.to_owned()))
-    });
-    error.headers = told.collect();
-    (head, body, error)
-}
-
-/// For how many seconds an error reply says that its server is not to be asked.
-pub(in crate::proxy) fn retry_after(status: u16, headers: &HeaderMap) -> Option<u64> {
-    let unsaid = matches!(status, 429 | 503 | 529).then_some(RETRY_AFTER_UNSAID);
-    let Some(value) = headers.get(RETRY_AFTER) else {
-        return unsaid;
-    };
-    let seconds = value
-        .to_str()
-        .ok()
-        .and_then(|text| text.trim().parse().ok());
-    Some(bounded(seconds.unwrap_or(u64::MAX)))
-}
-
-fn bounded(seconds: u64) -> u64 {
-    seconds.clamp(*RETRY_AFTER_SECONDS.start(), *RETRY_AFTER_SECONDS.end())
 }
 
 fn reply(upstream: HeaderMap, media_type: &'static str, body: ReplyBody) -> Response<ReplyBody> {

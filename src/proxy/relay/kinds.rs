@@ -25,13 +25,21 @@ pub(in crate::proxy) fn is_json(media_type: &str) -> bool {
         || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// By the content type; `None` where it says nothing and the first bytes must.
-pub(in crate::proxy) fn by_type(media_type: Option<&str>, framing: Framing) -> Option<BodyKind> {
+/// By the content type; `None` where it says nothing and the first bytes must. `is_stream`: one was asked for.
+pub(in crate::proxy) fn by_type(
+    media_type: Option<&str>,
+    framing: Framing,
+    is_stream: bool,
+) -> Option<BodyKind> {
     let media_type = media_type?;
     let essence = essence(media_type).to_ascii_lowercase();
     match essence.as_str() {
+        // Docker's model runner calls its lines so, and KoboldCpp events.
+        _ if is_json(media_type) && is_stream && framing == Framing::Lines => {
+            Some(BodyKind::Events)
+        }
         _ if is_json(media_type) => Some(BodyKind::Json),
-        "text/event-stream" if framing == Framing::Events => Some(BodyKind::Events),
+        "text/event-stream" => Some(BodyKind::Events),
         "application/x-ndjson" | "application/jsonl" if framing == Framing::Lines => {
             Some(BodyKind::Events)
         }
@@ -74,19 +82,29 @@ mod tests {
             (Some("text/plain"), None),
             (None, None),
         ] {
-            assert_eq!(by_type(media_type, Framing::Events), kind, "{media_type:?}");
+            let found = by_type(media_type, Framing::Events, true);
+            assert_eq!(found, kind, "{media_type:?}");
         }
     }
 
     #[test]
     fn a_stream_of_lines_has_a_type_of_its_own() {
-        for (media_type, kind) in [
-            ("application/x-ndjson", Some(BodyKind::Events)),
-            ("application/json; charset=utf-8", Some(BodyKind::Json)),
-            ("text/event-stream", Some(BodyKind::Other)),
-            ("text/plain", None),
+        for (media_type, is_stream, kind) in [
+            ("application/x-ndjson", true, Some(BodyKind::Events)),
+            (
+                "application/json; charset=utf-8",
+                true,
+                Some(BodyKind::Events),
+            ),
+            (
+                "application/json; charset=utf-8",
+                false,
+                Some(BodyKind::Json),
+            ),
+            ("text/event-stream", true, Some(BodyKind::Events)),
+            ("text/plain", true, None),
         ] {
-            let found = by_type(Some(media_type), Framing::Lines);
+            let found = by_type(Some(media_type), Framing::Lines, is_stream);
             assert_eq!(found, kind, "{media_type}");
         }
     }

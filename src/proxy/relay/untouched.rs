@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use http_body::Body;
 use isogloss_core::dialect::client::{Client, LastWords};
 use isogloss_core::error::Error;
-use isogloss_core::exchange::Begun;
+use isogloss_core::exchange::{Begun, InPlace, error_in};
 use isogloss_core::ir::Framing;
 use std::fmt;
 use std::future::poll_fn;
@@ -91,18 +91,28 @@ enum Ending {
 
 impl Ending {
     /// Which it is after these whole events.
-    fn after(self, events: &[u8], client: &dyn Client) -> Self {
-        if self == Self::Marked || events.trim_ascii_end().ends_with(client.end_mark()) {
-            return Self::Marked;
+    ///
+    /// # Errors
+    /// Where an error stands in them that clients do not read as one.
+    fn after(self, events: &[u8], client: &dyn Client) -> Result<Self, usize> {
+        if self == Self::Marked {
+            return Ok(self);
         }
-        if self == Self::Said {
-            return self;
+        let words = match self {
+            Self::Said => None,
+            _ => client.last_words(events),
+        };
+        if let Some(LastWords::Unread { at }) = words {
+            return Err(at);
         }
-        match client.last_words(events) {
+        if events.trim_ascii_end().ends_with(client.end_mark()) {
+            return Ok(Self::Marked);
+        }
+        Ok(match words {
             Some(LastWords::Answer) => Self::Said,
             Some(LastWords::End | LastWords::Error) => Self::Marked,
-            None => self,
-        }
+            Some(LastWords::Unread { .. }) | None => self,
+        })
     }
 }
 
@@ -172,7 +182,7 @@ impl Untouched {
         &mut self,
         first_byte: Instant,
         begins: impl Fn(&[u8], bool) -> Begun,
-    ) -> Result<Option<Error>, Error> {
+    ) -> Result<Option<InPlace>, Error> {
         let mut deadline = first_byte;
         loop {
             let frame = poll_fn(|cx| match &mut self.source {
@@ -180,13 +190,13 @@ impl Untouched {
                 None => Poll::Ready(None),
             });
             let begun = match timeout_at(deadline, frame).await {
-                Err(_elapsed) if self.seen.len() > 0 => return Ok(None),
+                Err(_elapsed) if self.seen.len() > 0 => return Ok(self.opened()),
                 Err(_elapsed) => return Err(too_late()),
                 Ok(Some(Err(_broken))) => return Err(cut()),
                 Ok(Some(Ok(frame))) => {
                     self.silence.heard();
                     let chunk = frame.into_data().ok();
-                    let Some(whole) = chunk.and_then(|chunk| self.whole_events(chunk)) else {
+                    let Some(whole) = chunk.and_then(|chunk| self.split(chunk)) else {
                         continue;
                     };
                     self.seen.add(whole);
@@ -194,22 +204,33 @@ impl Untouched {
                 }
                 Ok(None) => {
                     self.source = None;
-                    self.ending = self.ending.after(&self.held, self.client);
                     self.seen.add(self.held.split().freeze());
                     begins(self.seen.bytes(), true)
                 }
             };
             match begun {
-                Begun::Well => return Ok(None),
-                Begun::Badly(error) => {
+                Begun::Well => return Ok(self.opened()),
+                Begun::Badly(said) => {
                     // It goes out as it is, if nobody else answers.
                     self.ending = Ending::Marked;
-                    return Ok(Some(error));
+                    return Ok(Some(said));
                 }
-                Begun::NotYet if self.seen.len() >= PIECE_BYTES => return Ok(None),
+                Begun::NotYet if self.seen.len() >= PIECE_BYTES => return Ok(self.opened()),
                 Begun::NotYet => deadline = deadline.min(Instant::now() + COMMENTS_WAIT),
             }
         }
+    }
+
+    /// No error stands in the place of the answer, though one may stand behind its beginning.
+    fn opened(&mut self) -> Option<InPlace> {
+        if self.is_torn {
+            return None;
+        }
+        if let Some(seen) = std::mem::take(&mut self.seen).take() {
+            let seen = self.looked_at(seen);
+            self.seen.add(seen);
+        }
+        None
     }
 
     /// The next bytes for the client: all whole events that are there, since each piece that is handed on costs a
@@ -247,8 +268,8 @@ impl Untouched {
 
     /// What is left behind the last whole event, and what the server should have ended with.
     fn end(&mut self) -> Bytes {
-        let mut left = self.held.split();
-        self.ending = self.ending.after(&left, self.client);
+        let left = self.held.split().freeze();
+        let mut left = BytesMut::from(self.looked_at(left));
         match std::mem::replace(&mut self.ending, Ending::Marked) {
             Ending::Unread if self.is_torn => return self.broken(&cut()),
             Ending::Marked | Ending::Unread => return left.freeze(),
@@ -267,9 +288,18 @@ impl Untouched {
     }
 
     fn whole_events(&mut self, chunk: Bytes) -> Option<Bytes> {
+        let whole = self.split(chunk)?;
+        Some(if self.is_torn {
+            whole
+        } else {
+            self.looked_at(whole)
+        })
+    }
+
+    /// The whole events that are there with these bytes; what is no event yet is held.
+    fn split(&mut self, chunk: Bytes) -> Option<Bytes> {
         if self.held.is_empty() && end_of_events(self.framing, &chunk, 0) == Some(chunk.len()) {
             self.is_torn = false;
-            self.ending = self.ending.after(&chunk, self.client);
             return Some(chunk);
         }
         let seen = self.held.len();
@@ -277,9 +307,7 @@ impl Untouched {
         // The blank line may have begun with what was held.
         if let Some(end) = end_of_events(self.framing, &self.held, seen.saturating_sub(3)) {
             self.is_torn = false;
-            let whole = self.held.split_to(end).freeze();
-            self.ending = self.ending.after(&whole, self.client);
-            return Some(whole);
+            return Some(self.held.split_to(end).freeze());
         }
         let is_over = self.held.len() > self.limit || !self.has_room();
         is_over.then(|| {
@@ -289,6 +317,22 @@ impl Untouched {
             }
             self.held.split().freeze()
         })
+    }
+
+    /// What clients get of these events: an error that they would not read as one is told in their words, and nothing behind it.
+    fn looked_at(&mut self, events: Bytes) -> Bytes {
+        match self.ending.after(&events, self.client) {
+            Ok(ending) => {
+                self.ending = ending;
+                events
+            }
+            Err(at) => {
+                let begin = end_of_events(self.framing, &events[..at], 0).unwrap_or(0);
+                let error = error_in(&events[begin..]);
+                let last = self.broken(&error);
+                [&events[..begin], &last].concat().into()
+            }
+        }
     }
 
     /// Whether what is held fits the budget; what little there is nearly always is not worth asking.

@@ -6,10 +6,14 @@ use super::keeper::Keeper;
 use super::server::Verbatim;
 use super::socket::Socket;
 use crate::error::{Error, Kind};
-use crate::ir::{Event, Fields, Ids, Loss, Origin, Place, Reply, Request, Seal, Turn, Violation};
+use crate::ir::{
+    CallInput, Event, Fields, Ids, Loss, Origin, Place, Reply, Request, Seal, Stated, Turn,
+    Violation,
+};
 use crate::schema::arguments;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -202,6 +206,11 @@ pub enum LastWords {
     End,
     /// There is an error in its place.
     Error,
+    /// There is one that clients of the wire do not read as such.
+    Unread {
+        /// Where in its event, in bytes of what was looked at.
+        at: usize,
+    },
 }
 
 /// Whether a member of this name stands in whole events, with a value that begins so. Within a text a quote is escaped, so that it is
@@ -403,5 +412,25 @@ pub(super) fn is_readable(json: &str) -> bool {
             .split(|byte| !byte.is_ascii_digit())
             .any(|digits| digits.len() >= LONGEST)
     };
-    !(has_exponent || is_long()) || serde_json::from_str::<Value>(json).is_ok()
+    // A name may be written in escapes.
+    let may_be_private = || ["serde_json", "\\u00"].iter().any(|it| json.contains(it));
+    !(has_exponent || is_long() || may_be_private()) || crate::json::value(json).is_ok()
+}
+
+/// The input of a call, as a conversation has it in a text: the object that stands there, half surrogate pairs in it mended as in
+/// the request itself, or the text where no reader would read one.
+pub(super) fn call_input(text: String, origin: Origin) -> CallInput {
+    let object = |text: &str| {
+        let object = serde_json::from_str::<Box<RawValue>>(text).ok();
+        let object = object.filter(|object| object.get().starts_with('{'))?;
+        crate::json::value(text).is_ok().then_some(object)
+    };
+    let mended = || {
+        let mended = String::from_utf8(crate::json::mend(text.as_bytes())?).ok()?;
+        object(&mended)
+    };
+    match object(&text).or_else(mended) {
+        Some(object) => CallInput::Object(object),
+        None => CallInput::Text(Stated { origin, text }),
+    }
 }

@@ -3,7 +3,7 @@
 use super::cost;
 use crate::error::Error;
 use crate::json::skeleton::{Skeleton, Skimmer};
-use crate::json::{mend, place, strict};
+use crate::json::{mend_words, place, strict};
 use bytes::Bytes;
 use std::ops::Range;
 
@@ -104,10 +104,9 @@ impl Body {
         Ok(strict::check(&self.bytes, &limits)?)
     }
 
-    /// The body with U+FFFD in the place of each half of a surrogate pair; `None` where there is none.
+    /// The body with U+FFFD in the place of each half of a surrogate pair in its words; `None` where there is none.
     pub(crate) fn mended(&self) -> Option<Self> {
-        std::str::from_utf8(&self.bytes).ok()?;
-        mend(&self.bytes).map(|bytes| Bytes::from(bytes).into())
+        mend_words(&self.bytes).map(|bytes| Bytes::from(bytes).into())
     }
 
     /// Where the value of a top-level field stands: the first of that name.

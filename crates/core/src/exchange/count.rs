@@ -37,12 +37,23 @@ pub enum Answer {
     Reply(Bytes),
 }
 
-/// Reads what is to be counted.
+/// Checks a body, as [`strict::checked`] does.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn checked(body: Bytes) -> Result<Bytes, Error> {
+    let mended = match strict::checked(&body, &strict::Limits::default())? {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(mended) => Some(mended),
+    };
+    Ok(mended.map_or(body, Bytes::from))
+}
+
+/// Reads what is to be counted; the body is one that was [`checked`].
 ///
 /// # Errors
 /// What is wrong with it, naming the field and the remedy.
 pub fn read(counter: &'static dyn Counter, path: &str, body: &[u8]) -> Result<Demand, Error> {
-    strict::check(body, &strict::Limits::default())?;
     let request = counter.read(path, body)?;
     let contract = Contract::of(&request);
     Ok(Demand {

@@ -1,7 +1,7 @@
 //! One choice on its way: rewrapped, then verified.
 
-use super::WayBack;
-use crate::ir::{Delta, FinishReason, HostedCall, Ids, Place, Repairs, Violation};
+use super::{WayBack, no_call};
+use crate::ir::{Delta, FinishReason, HostedCall, Ids, NoCall, Place, Repairs, Violation};
 use crate::rewrap::Rewrapper;
 use crate::verify::{Checks, Verifier};
 use std::sync::Arc;
@@ -25,6 +25,12 @@ pub(super) struct ChoiceFlow {
     awaits_answer: bool,
     /// The answer is an empty text, which the server need not have said.
     pub(super) is_empty: bool,
+    /// There are tools that the model may call.
+    may_call: bool,
+    /// Some call was made.
+    has_called: bool,
+    /// A call was made, or something else was said that is no thought.
+    has_said: bool,
 }
 
 impl ChoiceFlow {
@@ -45,6 +51,9 @@ impl ChoiceFlow {
             repairs: Repairs::default(),
             awaits_answer: terms.demands_answer,
             is_empty: false,
+            may_call: terms.may_call,
+            has_called: false,
+            has_said: false,
         }
     }
 
@@ -62,6 +71,7 @@ impl ChoiceFlow {
     /// The server called a tool of its own. Whether that is what is demanded.
     pub(super) fn host(&mut self, call: &HostedCall) -> bool {
         self.awaits_answer = false;
+        self.has_said = true;
         let verifier = self.verifier.as_mut();
         verifier.is_some_and(|verifier| verifier.host(call))
     }
@@ -91,6 +101,7 @@ impl ChoiceFlow {
         let from = out.len();
         let unread = self.is_lenient.then(|| delta.clone());
         let rewrapped = self.rewrapper.step(delta, ids, out);
+        self.end_without_calls(&mut out[from..])?;
         self.verify(&out[from..])?;
         if let Some(violation) = self.rewrapper.take_passed() {
             self.let_pass(violation);
@@ -102,6 +113,38 @@ impl ChoiceFlow {
             }
             (rewrapped, _) => rewrapped.map(|()| self.answer_emptily(from, out)),
         }
+    }
+
+    /// Ends in another word than calls where none came: who is told of calls waits for some.
+    ///
+    /// # Errors
+    /// Nothing else came either: the server could not read a call, and lost it (mlx-lm, TabbyAPI, NousResearch/hermes-agent#75926).
+    fn end_without_calls(&mut self, deltas: &mut [Delta]) -> Result<(), Violation> {
+        for delta in deltas {
+            match delta {
+                Delta::CallStart { .. } => (self.has_called, self.has_said) = (true, true),
+                Delta::Text(text) | Delta::Refusal(text) if !self.has_said => {
+                    self.has_said = !text.trim_ascii().is_empty();
+                }
+                Delta::Finish(reason @ FinishReason::ToolCalls) if !self.has_called => {
+                    *reason = FinishReason::Stop;
+                    if self.may_call && !self.has_said {
+                        self.break_off(no_call(NoCall::Lost, self.choice))?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A violation, unless it is let pass.
+    fn break_off(&mut self, violation: Violation) -> Result<(), Violation> {
+        if !self.is_lenient {
+            return Err(violation);
+        }
+        self.let_pass(violation);
+        Ok(())
     }
 
     /// Says an answer that is empty and right, which to clients is not the same as none.
@@ -136,10 +179,7 @@ impl ChoiceFlow {
             let known = |()| if is_own { Ok(()) } else { self.known(delta) };
             if let Err(violation) = checked.and_then(known) {
                 let violation = self.rewrapper.quote(violation);
-                if !self.is_lenient {
-                    return Err(violation);
-                }
-                self.let_pass(violation);
+                self.break_off(violation)?;
             }
         }
         Ok(())

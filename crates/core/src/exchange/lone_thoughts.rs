@@ -1,9 +1,13 @@
-//! A reply that is nothing but thoughts, to a client that is told none: it would be empty.
+//! A reply that is nothing but thoughts: to a client that is told none it would be empty.
 //!
 //! A server that is to tell thoughts apart (vLLM's reasoning parsers) takes all of a text for some that never closes any: a model
-//! that does not think answers there. Where something else comes, or a limit cuts it, they were thoughts.
+//! that does not think answers there, and one that calls without having closed its thoughts (Kimi K2, Qwen 3.5) calls there. Where
+//! something else comes, or a limit cuts it, they were thoughts.
 
 use crate::ir::{ByChoice, Delta, Event, FinishReason};
+use crate::markup::{Piece, Reader};
+use crate::rewrap::Reading;
+use std::sync::Arc;
 
 /// What is longer is not kept.
 const MAX_BYTES: usize = 1 << 20;
@@ -12,12 +16,18 @@ const MAX_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct LoneThoughts {
     choices: ByChoice<Option<String>>,
+    /// How calls are read that end them.
+    reading: Option<Reading>,
+    /// They are the answer where they end with no call.
+    are_answers: bool,
 }
 
 impl LoneThoughts {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(reading: Option<Reading>, are_answers: bool) -> Self {
         Self {
             choices: ByChoice::new(),
+            reading,
+            are_answers,
         }
     }
 
@@ -35,10 +45,15 @@ impl LoneThoughts {
             }
             Event::Delta {
                 choice,
-                delta: Delta::Finish(FinishReason::Stop | FinishReason::StopText(_)),
+                delta:
+                    Delta::Finish(
+                        reason @ (FinishReason::Stop
+                        | FinishReason::StopText(_)
+                        | FinishReason::ToolCalls),
+                    ),
             } => {
                 let lone = self.choices.get_mut(*choice)?.take();
-                let text = lone.filter(|text| !text.trim().is_empty())?;
+                let text = self.answer(lone?, *reason != FinishReason::ToolCalls)?;
                 let delta = Delta::Text(text);
                 let choice = *choice;
                 return Some(Event::Delta { choice, delta });
@@ -54,15 +69,54 @@ impl LoneThoughts {
         }
         None
     }
+
+    fn answer(&self, mut thoughts: String, may_be_one: bool) -> Option<String> {
+        let calls = self.reading.as_ref();
+        if let Some(at) = calls.and_then(|reading| last_calls(reading, &thoughts)) {
+            return Some(thoughts.split_off(at));
+        }
+        (self.are_answers && may_be_one && !thoughts.trim().is_empty()).then_some(thoughts)
+    }
+}
+
+/// Where the calls begin that a text ends with, all of them whole.
+fn last_calls(reading: &Reading, text: &str) -> Option<usize> {
+    let reader = Reader::new(Arc::clone(&reading.format), Arc::clone(&reading.tools));
+    let mut reader = reader.keeping_thoughts();
+    let mut pieces = Vec::new();
+    reader.push(text, &mut pieces);
+    reader.finish(false, &mut pieces);
+    let call = |piece: &Piece| matches!(piece, Piece::Call { .. });
+    let (before, calls) = pieces.split_at(pieces.iter().position(call)?);
+    let is_of_calls = |piece: &Piece| match piece {
+        Piece::Text(text) | Piece::Thought(text) => text.trim().is_empty(),
+        Piece::Call { .. } | Piece::Input(_) | Piece::End => true,
+        Piece::Broken { .. } => false,
+    };
+    let before: String = before
+        .iter()
+        .map(|piece| match piece {
+            Piece::Text(text) | Piece::Thought(text) => text.as_str(),
+            _ => "",
+        })
+        .collect();
+    let at = before.trim_end().len();
+    (calls.iter().all(is_of_calls) && text.starts_with(before.trim_end())).then_some(at)
 }
 
 #[cfg(test)]
 mod tests {
     use super::LoneThoughts;
     use crate::ir::{CallKind, Delta, Event, FinishReason};
+    use crate::markup::{Formats, Tools};
+    use crate::rewrap::Reading;
+    use std::sync::Arc;
 
     fn told(events: Vec<Event>) -> String {
-        let mut lone = LoneThoughts::new();
+        said(LoneThoughts::new(None, true), &events)
+    }
+
+    fn said(mut lone: LoneThoughts, events: &[Event]) -> String {
         let said = events.iter().filter_map(|event| lone.take(event));
         let texts = said.map(|event| match event {
             Event::Delta {
@@ -107,6 +161,57 @@ mod tests {
             (vec![end(FinishReason::Stop)], ""),
         ] {
             assert_eq!(told(said.clone()), expected, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn whole_calls_at_the_end_of_thoughts_are_calls() {
+        let reading = |format: &str| Reading {
+            format: Arc::clone(Formats::builtin().by_name(format).unwrap()),
+            tools: Arc::new(Tools::new([("f".to_owned(), CallKind::Function, None)])),
+            is_expected: false,
+            keeps_thoughts: true,
+            may_follow_text: true,
+            is_constrained: false,
+            is_anywhere: false,
+        };
+        let call = r#"<tool_call>{"name": "f", "arguments": {}}</tool_call>"#;
+        let kimi = "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>";
+        for (format, before, calls, behind, is_call) in [
+            ("hermes", "I look it up.\n\n", call, "\n", true),
+            ("hermes", "", call, "", true),
+            ("hermes", "So <b>", call.repeat(2).as_str(), "", true),
+            ("hermes", "It would be ", call, " but no", false),
+            (
+                "hermes",
+                "",
+                call.replace("\"f\"", "\"g\"").as_str(),
+                "",
+                false,
+            ),
+            ("hermes", "", &call[..30], "", false),
+            ("hermes", "Nothing", "", "", false),
+            ("kimi-k2", "I call ", kimi, "", true),
+        ] {
+            let text = format!("{before}{calls}{behind}");
+            let events = [
+                Event::Reasoning {
+                    choice: 0,
+                    text,
+                    is_own: false,
+                },
+                Event::Delta {
+                    choice: 0,
+                    delta: Delta::Finish(FinishReason::Stop),
+                },
+            ];
+            let told = said(LoneThoughts::new(Some(reading(format)), false), &events);
+            let told = told.trim();
+            assert_eq!(
+                told,
+                if is_call { calls } else { "" },
+                "{before}{calls}{behind}"
+            );
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn mend(request: &mut Request) {
 fn write(fields: &mut Fields, place: &str) {
     let path: Vec<&str> = place.split('/').skip(1).collect();
     let meant = |said: &RawValue| {
-        let mut schema: Value = serde_json::from_str(said.get()).ok()?;
+        let mut schema: Value = crate::json::value(said.get()).ok()?;
         blanks::mend(&mut schema);
         Some(raw(&schema))
     };

@@ -129,8 +129,7 @@ impl<'a> Shape<'a> {
 }
 
 impl Opened {
-    /// Checks that a body is strict JSON, and finds its conversation. Half a surrogate pair in a text (an emoji that was cut, which a
-    /// client sends again with each turn: anthropics/claude-code#3277) is U+FFFD, to the server as well.
+    /// Checks that a body is strict JSON, as [`strict::checked`](crate::json::strict::checked) does, and finds its conversation.
     ///
     /// # Errors
     /// What is wrong with it.

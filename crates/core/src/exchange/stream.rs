@@ -55,7 +55,7 @@ pub struct StreamTranslator {
 enum Thoughts {
     /// Its constraint holds from the first token on.
     All(AllContent),
-    /// The client is told none.
+    /// Where nothing else comes.
     Lone(LoneThoughts),
 }
 
@@ -98,7 +98,7 @@ impl StreamTranslator {
         let terms = exchange.terms();
         let thoughts = match terms.plan.is_all_content {
             true => Some(Thoughts::All(AllContent::new(Arc::clone(&terms.plan)))),
-            false => (terms.tells_lone_thoughts).then(|| Thoughts::Lone(LoneThoughts::new())),
+            false => terms.lone_thoughts().map(Thoughts::Lone),
         };
         let repeated = terms.repeated.clone();
         let repeated = repeated.map(|words| Box::new(Repeated::new(words)));

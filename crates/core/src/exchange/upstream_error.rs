@@ -176,6 +176,14 @@ pub(super) fn reported(raw: &str, too_long: &[String]) -> Error {
     }
 }
 
+/// An error that stands in an event of a stream, with what frames it.
+#[must_use]
+pub fn error_in(event: &[u8]) -> Error {
+    let mut lines = event.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let json = lines.find_map(|line| line.get(memchr::memchr(b'{', line)?..));
+    reported(&String::from_utf8_lossy(json.unwrap_or(event)), &[])
+}
+
 /// A body that cannot be read as a reply.
 pub(super) fn unreadable(fault: ReplyFault, too_long: &[String]) -> Error {
     match fault {
@@ -255,7 +263,7 @@ impl Reported {
 
     fn read(body: &[u8]) -> Self {
         let body = of_event(body);
-        let mut value: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let mut value: Value = crate::json::value_of(body).unwrap_or(Value::Null);
         // Gemini has some errors in a list of one.
         if let Some(only) = value.get_mut(0) {
             value = only.take();

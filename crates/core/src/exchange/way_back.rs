@@ -1,6 +1,7 @@
 //! What the way back needs of an exchange.
 
 use super::beside::Beside;
+use super::lone_thoughts::LoneThoughts;
 use super::{Client, client};
 use crate::ir::{Choice, Delta, Event, Fields, Ids, Of, Plan, Rewrap, Seal, Thoughts};
 use crate::rewrap::{Mending, Reading};
@@ -24,6 +25,8 @@ pub(super) struct WayBack {
     /// Nor is anything demanded: thoughts with nothing behind them are an answer.
     pub(super) tells_lone_thoughts: bool,
     pub(super) demands_call: bool,
+    /// There are tools that the model may call.
+    pub(super) may_call: bool,
     /// What the reply begins with although the client has it already.
     pub(super) repeated: Option<Arc<str>>,
     /// Something is demanded of the content.
@@ -104,6 +107,14 @@ impl WayBack {
             }),
             event => Some(event),
         }
+    }
+
+    /// Where thoughts with nothing behind them may be calls, or the answer.
+    pub(super) fn lone_thoughts(&self) -> Option<LoneThoughts> {
+        let reading = self.reading.as_ref();
+        let reading = reading.filter(|it| !it.tools.is_empty() && !self.seals_thoughts);
+        (reading.is_some() || self.tells_lone_thoughts)
+            .then(|| LoneThoughts::new(reading.cloned(), self.tells_lone_thoughts))
     }
 
     /// What the client is told of a part of a stream.

@@ -3,7 +3,6 @@
 use super::all_content::AllContent;
 use super::beside::without_answer;
 use super::flow::ChoiceFlow;
-use super::lone_thoughts::LoneThoughts;
 use super::repeated::Repeated;
 use super::{
     Exchange, Fault, WayBack, context, fold, lesson, no_call, too_few_choices, too_many_choices,
@@ -195,10 +194,9 @@ fn folded(terms: &WayBack, events: Vec<Event>) -> (Reply, bool) {
         let (events, was_content) = all_content(events, &terms.plan);
         return (Reply::fold(events), was_content);
     }
-    if !terms.tells_lone_thoughts {
+    let Some(mut lone) = terms.lone_thoughts() else {
         return (Reply::fold(events), false);
-    }
-    let mut lone = LoneThoughts::new();
+    };
     let events = events.flat_map(|event| lone.take(&event).into_iter().chain([event]));
     (Reply::fold(events), false)
 }

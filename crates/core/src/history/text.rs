@@ -100,7 +100,7 @@ fn written(call: &Call, to: &Fitting<'_>) -> String {
         CallInput::Custom(text) => json!({"name": call.name, "input": text}),
         input => {
             let arguments = input.object().unwrap_or_default();
-            let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+            let arguments: Value = crate::json::value(arguments).unwrap_or_default();
             json!({"name": call.name, "arguments": arguments})
         }
     };

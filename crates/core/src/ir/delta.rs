@@ -62,12 +62,11 @@ impl FinishReason {
         }
     }
 
-    /// The reason of a choice of which the server made calls, or none: a client that is told of calls waits for some, and one that
-    /// is told of an answer calls nothing (googleapis/python-genai#2868, vllm-project/vllm#27572).
+    /// The reason of a choice of which the server made calls, or none: a client that is told of an answer calls nothing
+    /// (googleapis/python-genai#2868, vllm-project/vllm#27572).
     #[must_use]
     pub fn beside(self, has_calls: bool) -> Self {
         match self {
-            Self::ToolCalls if !has_calls => Self::Stop,
             Self::Stop if has_calls => Self::ToolCalls,
             reason => reason,
         }

@@ -179,6 +179,8 @@ pub enum NoCall {
         /// How many calls of the choice have begun.
         calls: u32,
     },
+    /// The server says that there is one, and gives none.
+    Lost,
     /// It is one of more than anybody reads.
     TooMany {
         /// How many calls of the choice have begun.

@@ -1,5 +1,7 @@
 //! Text in JSON that is no Unicode: mended before anybody reads it.
 
+use super::place::field;
+
 /// Mends what servers get wrong in otherwise good JSON: invalid UTF-8 becomes U+FFFD, and so does
 /// half a surrogate pair in an escape (a token border in the middle of an emoji; both are seen).
 /// `None` where there is nothing to mend.
@@ -38,6 +40,36 @@ pub fn mend(data: &[u8]) -> Option<Vec<u8>> {
     (out != data).then_some(out)
 }
 
+/// What of a request is words: the conversation and the instructions, in every dialect's name for them.
+const WORDS: [&str; 9] = [
+    "contents",
+    "input",
+    "instructions",
+    "messages",
+    "prompt",
+    "suffix",
+    "system",
+    "systemInstruction",
+    "system_instruction",
+];
+
+/// The same of a request's words alone: in a schema, or in any other demand, a text means what it says. `None` where there is
+/// nothing to mend, or something is no UTF-8.
+pub(crate) fn mend_words(request: &[u8]) -> Option<Vec<u8>> {
+    std::str::from_utf8(request).ok()?;
+    let places = WORDS.iter().filter_map(|name| field(request, name));
+    let mut mended: Vec<_> = places
+        .filter_map(|at| Some((mend(request.get(at.clone())?)?, at)))
+        .collect();
+    // From the end, so that the places before stay.
+    mended.sort_by_key(|(_, at)| std::cmp::Reverse(at.start));
+    let mut out = request.to_vec();
+    for (words, at) in mended.iter().cloned() {
+        out.splice(at, words);
+    }
+    (!mended.is_empty()).then_some(out)
+}
+
 /// Whether an escape of a surrogate may be there: nearly all data is done with here.
 fn has_surrogate(data: &[u8]) -> bool {
     memchr::memchr_iter(b'\\', data)
@@ -54,7 +86,22 @@ fn unit(bytes: &[u8], at: usize) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::mend;
+    use super::{mend, mend_words};
+
+    #[test]
+    fn words_are_mended_and_demands_are_not() {
+        let cut = r#""\ud83d""#;
+        let request = |words: &str, demand: &str| {
+            format!(
+                r#"{{"system": {words}, "tools": [{{"x": {demand}}}], "messages": [{{"content": {words}}}]}}"#
+            )
+        };
+        let mended = mend_words(request(cut, cut).as_bytes()).unwrap();
+        let expected = request(r#""\ufffd""#, cut);
+        assert_eq!(String::from_utf8(mended).unwrap(), expected);
+        assert_eq!(mend_words(request("1", cut).as_bytes()), None);
+        assert_eq!(mend_words(b"{\"messages\": \"\xff\"}"), None);
+    }
 
     #[test]
     fn a_whole_pair_and_an_escaped_backslash_stay() {

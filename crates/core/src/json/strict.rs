@@ -113,6 +113,20 @@ pub fn check(body: &[u8], limits: &Limits) -> Result<(), JsonFault> {
     is_object.then_some(()).ok_or(JsonFault::NotAnObject)
 }
 
+/// The same; in a request's words half a surrogate pair (an emoji that was cut, which a client sends again with each turn:
+/// anthropics/claude-code#3277) is U+FFFD, to the server as well.
+///
+/// # Errors
+/// As of [`check`].
+pub fn checked<'b>(body: &'b [u8], limits: &Limits) -> Result<Cow<'b, [u8]>, JsonFault> {
+    let Err(fault) = check(body, limits) else {
+        return Ok(Cow::Borrowed(body));
+    };
+    let mended = super::mend_words(body).ok_or(fault)?;
+    check(&mended, limits)?;
+    Ok(Cow::Owned(mended))
+}
+
 /// The same of a value of any kind.
 pub(crate) fn check_value(json: &[u8], limits: &Limits) -> Result<(), JsonFault> {
     let mut state = State {
@@ -302,6 +316,7 @@ impl<'de> Visitor<'de> for Checked<'_> {
         let state = self.state;
         let mut keys = Keys::default();
         while let Some(key) = entries.next_key_seed(Key)? {
+            super::value::refuse(&key)?;
             if keys.contains(&key) {
                 let path = vec![Segment::Key(key.into_owned())];
                 return Err(state.fail(Found::DuplicateKey(path)));

@@ -170,7 +170,7 @@ pub(super) fn write(
     let mut text = String::new();
     content(json, tokens, &mut text);
     let is_same = |again: &str| {
-        let again: Option<Value> = serde_json::from_str(again).ok();
+        let again: Option<Value> = crate::json::value(again).ok();
         again.is_some() && again == serde_json::from_str(json).ok()
     };
     let again = value(&text, tokens, parameters, key);

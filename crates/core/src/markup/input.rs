@@ -72,7 +72,7 @@ impl Input {
 
 /// The text in an object around it.
 fn wrapped_text(raw: &str) -> Option<String> {
-    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(raw).ok()?;
+    let object: serde_json::Map<String, serde_json::Value> = crate::json::object(raw).ok()?;
     match (object.len(), object.get(INPUT)) {
         (1, Some(serde_json::Value::String(text))) => Some(text.clone()),
         _ => None,

@@ -91,7 +91,7 @@ pub(super) fn of_schema(raw: &str, schema: Option<&Value>, root: &Value) -> Stri
             .unwrap_or_else(text);
     };
     let is_fit = |json: &String| {
-        let value: Result<Value, _> = serde_json::from_str(json);
+        let value: Result<Value, _> = crate::json::value(json);
         value.is_ok_and(|value| types.has(Types::of_value(&value)))
     };
     let others = Types {

@@ -345,7 +345,7 @@ fn write_parameter(
         (Some(string), ParameterValue::Schema | ParameterValue::Elements) => {
             // A text that would be read as something else is written as JSON, if that helps.
             let again = typed::by_schema(string, tools.schema(tool), key);
-            let is_same = serde_json::from_str(&again).is_ok_and(|again: Value| again == **string);
+            let is_same = crate::json::value(&again).is_ok_and(|again: Value| again == **string);
             text.push_str(if is_same { string } else { json });
         }
         _ => text.push_str(json),

@@ -224,7 +224,7 @@ impl Asking {
     /// It names none.
     pub fn named(mut self, body: &[u8]) -> Result<Self, Error> {
         let invalid = |kind, message: &str| Error::new(kind, message);
-        let body: Value = serde_json::from_slice(body)
+        let body: Value = crate::json::value_of(body)
             .map_err(|_| invalid(Kind::InvalidJson, "the body is no JSON object"))?;
         // `name` is what older clients say.
         let names = ["model", "name"].map(|name| body[name].as_str().unwrap_or_default());

@@ -87,7 +87,7 @@ pub(super) fn read_stream(
 
 /// The status that an error's own code stands for.
 pub(super) fn stated_status(body: &[u8]) -> Option<u16> {
-    let body: Value = serde_json::from_slice(body).ok()?;
+    let body: Value = crate::json::value_of(body).ok()?;
     let code = [body.pointer("/error/code"), body.get("code")];
     let code = code.into_iter().flatten().find_map(Value::as_u64)?;
     u16::try_from(code)
@@ -172,7 +172,7 @@ impl Heard {
     }
 
     fn note_fields(&mut self, fields: &Fields) {
-        let read = |name: &str| serde_json::from_str::<Value>(fields.raw(name)?).ok();
+        let read = |name: &str| crate::json::value(fields.raw(name)?).ok();
         if let Some(Value::String(fingerprint)) = read("system_fingerprint") {
             self.system_fingerprint = Some(fingerprint);
         }
@@ -215,7 +215,7 @@ pub(super) fn verdict(expected: &Expected, said: &Heard) -> Verdict {
         Expected::Json => return json(text, said.is_cut),
         Expected::CallOrAnswer => return call_or_answer(text, said.is_cut),
         Expected::Tagged { is_free } => return tagged(text, said.is_cut, *is_free),
-        Expected::Object => match serde_json::from_str::<Value>(text) {
+        Expected::Object => match crate::json::value(text) {
             Ok(value) => value.is_object(),
             Err(_) => said.is_cut && text.starts_with('{'),
         },
@@ -245,7 +245,7 @@ fn silent(said: &Heard) -> Verdict {
 
 /// `{KEY: WORD}`, or its beginning. A server that ignores `additionalProperties` may add more.
 fn json(text: &str, is_cut: bool) -> Verdict {
-    if let Ok(value) = serde_json::from_str::<Value>(text) {
+    if let Ok(value) = crate::json::value(text) {
         return if value[KEY] == WORD {
             Verdict::Enforced
         } else {
@@ -265,7 +265,7 @@ fn json(text: &str, is_cut: bool) -> Verdict {
 /// one out of it; those are judged as calls.
 fn call_or_answer(text: &str, is_cut: bool) -> Verdict {
     let lawful = |value: &Value| value[KEY] == WORD;
-    if let Ok(value) = serde_json::from_str::<Value>(text) {
+    if let Ok(value) = crate::json::value(text) {
         let is_call = value["name"] == KEY && lawful(&value["arguments"]);
         return match is_call || lawful(&value["answer"]) || lawful(&value) {
             true => Verdict::Enforced,

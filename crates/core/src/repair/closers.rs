@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// Whether no member could belong to an object or array around the one that it stands in.
 #[must_use]
 pub fn are_certain(text: &str, schema: Option<&Value>) -> bool {
-    let Ok(root) = serde_json::from_str::<Value>(text) else {
+    let Ok(root) = crate::json::value(text) else {
         return false;
     };
     let mut around: Vec<(&Value, Option<&Map<String, Value>>)> = Vec::new();

@@ -44,7 +44,7 @@ impl Walk<'_> {
     /// The value as it was meant; `None` where it stays as it is.
     fn value(&mut self, raw: &str, schema: &Value) -> Option<String> {
         let branches = branches(self.root, schema)?;
-        let value: Value = serde_json::from_str(raw).ok()?;
+        let value: Value = crate::json::value(raw).ok()?;
         let fitting: Vec<_> = branches
             .iter()
             .filter(|branch| fits(branch, &value))

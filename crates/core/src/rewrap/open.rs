@@ -309,7 +309,7 @@ impl Open {
 
 /// The text in an object around it.
 fn wrapped_text(raw: &str) -> Option<String> {
-    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(raw).ok()?;
+    let object: serde_json::Map<String, serde_json::Value> = crate::json::object(raw).ok()?;
     match (object.len(), object.get("input")) {
         (1, Some(serde_json::Value::String(text))) => Some(text.clone()),
         _ => None,

@@ -145,7 +145,10 @@ impl Splitter {
         let from = (searched.saturating_sub(close.len())..=searched)
             .find(|at| self.held.is_char_boundary(*at))
             .unwrap_or(0);
+        // Thoughts begin in words.
+        let is_answer = self.held.trim_start().starts_with(['{', '[']);
         self.state = match self.held[from..].contains(close.as_str()) {
+            _ if is_answer => State::Over,
             true => State::Opened,
             false if self.held.len() > MAX_UNSURE_BYTES => State::Over,
             false => State::Unsure(self.held.len()),

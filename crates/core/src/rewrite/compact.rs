@@ -17,7 +17,7 @@ const MOST_BLANKS: u32 = 1;
 pub(super) fn is_asked(request: &Request) -> bool {
     let stated = request.fields.raw(FIELD);
     let stated = stated.filter(|raw| raw.contains(MEMBER));
-    let stated: Option<Value> = stated.and_then(|raw| serde_json::from_str(raw).ok());
+    let stated: Option<Value> = stated.and_then(|raw| crate::json::value(raw).ok());
     stated.is_some_and(|stated| stated[MEMBER] == true)
 }
 

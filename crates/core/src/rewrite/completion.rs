@@ -69,7 +69,7 @@ impl Writer<'_> {
             return;
         };
         let stated = self.request.fields.raw("prompt");
-        let stated: Option<Value> = stated.and_then(|raw| serde_json::from_str(raw).ok());
+        let stated: Option<Value> = stated.and_then(|raw| crate::json::value(raw).ok());
         let ended = match stated {
             Some(Value::String(text)) => json!(text + mark),
             Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => texts

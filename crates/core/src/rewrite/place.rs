@@ -498,7 +498,7 @@ impl Writer<'_> {
     /// Notes what a field that is not sent carried beside the constraint.
     fn lose_rest(&mut self, spelling: &Origin, removed: &str, stated: &[&Origin]) {
         let field = spelling.field();
-        let Ok(Value::Object(mut rest)) = serde_json::from_str::<Value>(removed) else {
+        let Ok(Value::Object(mut rest)) = crate::json::value(removed) else {
             return;
         };
         let is_stated = |name: &str| {

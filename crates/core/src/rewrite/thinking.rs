@@ -10,7 +10,7 @@ use crate::ir::{
 };
 use crate::rules::{Patch, Rule, Template, TemplateValues, ThinkingSend, ThinkingWords, merge};
 use indexmap::{IndexMap, IndexSet};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
 /// What is sent where a rule says nothing: OpenAI's field, which most servers know.
@@ -333,7 +333,7 @@ fn take_out(fields: &mut Fields, origin: &Origin) {
 
 /// Whether two bodies say the same, in whatever order and layout.
 fn is_same(one: &Fields, other: &Fields) -> bool {
-    let value = |raw: &str| serde_json::from_str::<Value>(raw).unwrap_or_else(|_| json!(raw));
+    let value = |raw: &str| crate::json::value(raw).unwrap_or_else(|_| json!(raw));
     one.0.len() == other.0.len()
         && one.0.iter().all(|(name, said)| {
             let known = other.raw(name);
@@ -345,7 +345,7 @@ fn is_same(one: &Fields, other: &Fields) -> bool {
 fn states_any(fields: &Fields, template: &Template) -> bool {
     template.0.iter().any(|(name, value)| {
         let stated = fields.raw(name).filter(|raw| *raw != "null");
-        let Some(stated) = stated.and_then(|raw| serde_json::from_str::<Value>(raw).ok()) else {
+        let Some(stated) = stated.and_then(|raw| crate::json::value(raw).ok()) else {
             return false;
         };
         match value.as_object() {

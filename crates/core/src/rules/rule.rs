@@ -498,15 +498,14 @@ impl Rule {
             InText::Apart => None,
             InText::Form(thoughts) => Some(Arc::clone(thoughts)),
             InText::ByModel => known().cloned(),
-            InText::Seen { is_inside } if is_bound || !is_own_wire => {
-                Some(known()?.beginning(match is_inside {
-                    true => Begin::Perhaps,
-                    false => Begin::Before,
-                }))
-            }
+            InText::Seen { is_inside } if is_bound => Some(known()?.beginning(match is_inside {
+                true => Begin::Perhaps,
+                false => Begin::Before,
+            })),
             // A thought that is opened is one, whichever server left it there.
             InText::Probed if is_bound || !is_own_wire => Some(known()?.outside()),
-            InText::Unknown if !is_own_wire => Some(known()?.outside()),
+            // Where nothing tells what is an answer, one that speaks of the mark would lose its beginning: a reply may be made to look so.
+            InText::Seen { .. } | InText::Unknown if !is_own_wire => Some(known()?.outside()),
             InText::Seen { .. } | InText::Unknown | InText::Probed => None,
         }
     }

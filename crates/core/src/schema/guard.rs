@@ -98,7 +98,6 @@ pub(crate) fn examine(schema: &Value, limits: &SchemaLimits) -> Result<Measures,
             "a schema must be an object or a boolean",
         ));
     }
-    check_wrapper(schema)?;
     misplaced::check(schema)?;
     super::validator::check_draft(schema)?;
     let graph = Graph::of(schema, limits.depth)?;
@@ -114,32 +113,6 @@ pub(crate) fn examine(schema: &Value, limits: &SchemaLimits) -> Result<Measures,
     measures.text_bytes = text_bytes;
     measures.pattern_states = counts.pattern_states;
     Ok(measures)
-}
-
-/// What stands around a schema in some dialects (`{"name": …, "schema": {…}}`) has no keyword of JSON Schema in it: it
-/// would allow anything.
-fn check_wrapper(schema: &Value) -> Result<(), SchemaFault> {
-    const AROUND: [&str; 6] = [
-        "type",
-        "name",
-        "description",
-        "strict",
-        "schema",
-        "json_schema",
-    ];
-    let Some(map) = schema.as_object() else {
-        return Ok(());
-    };
-    let inner = ["schema", "json_schema"]
-        .into_iter()
-        .find(|name| map.get(*name).is_some_and(Value::is_object));
-    match inner.filter(|_| map.keys().all(|name| AROUND.contains(&name.as_str()))) {
-        Some(inner) => Err(SchemaFault::invalid(
-            format!("/{inner}"),
-            format!("the schema stands in another object, under `{inner}`: send what is in there"),
-        )),
-        None => Ok(()),
-    }
 }
 
 /// Refuses what is no type, such as those of `OpenAPI` and of Gemini in capitals.

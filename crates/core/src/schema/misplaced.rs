@@ -1,6 +1,6 @@
 //! A schema that says nothing of JSON Schema's, though it was meant to say something: a map of properties without what
-//! stands around it, or `properties` under another name. It would allow anything, and nobody would hear of it; `OpenAI` refuses
-//! both ("schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'": browserbase/stagehand#1159).
+//! stands around it, `properties` under another name, or all of it in another object. It would allow anything, and nobody would
+//! hear of it; `OpenAI` refuses the first two ("schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'": browserbase/stagehand#1159).
 
 use super::SchemaFault;
 use crate::error::repeatable;
@@ -75,6 +75,7 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaFault> {
     let Some(map) = schema.as_object() else {
         return Ok(());
     };
+    check_wrapper(map)?;
     let is_object = match map.get("type") {
         Some(Value::String(kind)) => kind == "object",
         // A property of that name.
@@ -105,6 +106,29 @@ pub(super) fn check(schema: &Value) -> Result<(), SchemaFault> {
         ),
     };
     Err(SchemaFault::invalid("", message))
+}
+
+/// What stands around a schema in some dialects (`{"name": …, "schema": {…}}`) has no keyword of JSON Schema in it: it
+/// would allow anything.
+fn check_wrapper(map: &Map<String, Value>) -> Result<(), SchemaFault> {
+    const AROUND: [&str; 6] = [
+        "type",
+        "name",
+        "description",
+        "strict",
+        "schema",
+        "json_schema",
+    ];
+    let inner = ["schema", "json_schema"]
+        .into_iter()
+        .find(|name| map.get(*name).is_some_and(Value::is_object));
+    match inner.filter(|_| map.keys().all(|name| AROUND.contains(&name.as_str()))) {
+        Some(inner) => Err(SchemaFault::invalid(
+            format!("/{inner}"),
+            format!("the schema stands in another object, under `{inner}`: send what is in there"),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Whether a member is meant to say what is allowed.

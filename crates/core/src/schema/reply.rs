@@ -237,6 +237,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = members.next_key::<String>()? {
+            crate::json::refuse(&key)?;
             if object.contains_key(&key) {
                 *self.0.twice.borrow_mut() = Some(vec![key]);
                 return Err(A::Error::custom("a key stands twice"));

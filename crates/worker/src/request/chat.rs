@@ -103,7 +103,7 @@ fn read_calls(mut message: Value) -> Value {
             continue;
         };
         if let Some(text) = arguments.as_str()
-            && let Ok(read @ Value::Object(_)) = serde_json::from_str::<Value>(text)
+            && let Ok(read @ Value::Object(_)) = isogloss_core::json::value(text)
         {
             *arguments = read;
         }

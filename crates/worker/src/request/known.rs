@@ -118,7 +118,7 @@ pub(super) fn check(fields: &Fields, endpoint: Endpoint) -> Result<(), Error> {
         if is_read || HARMLESS.contains(&name) {
             continue;
         }
-        let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        let value: Value = isogloss_core::json::value(raw.get()).unwrap_or_default();
         if is_empty(&value) {
             continue;
         }

@@ -182,8 +182,7 @@ struct Bench {
 impl Bench {
     fn new(toy: Toy, limits: EngineLimits) -> Self {
         let queue = Arc::new(Queue::new(limits.queue));
-        let scheduler =
-            Scheduler::new(Arc::clone(&queue), toy::vocabulary(), limits, toy.limits);
+        let scheduler = Scheduler::new(Arc::clone(&queue), toy::vocabulary(), limits, toy.limits);
         Self {
             queue,
             scheduler,

@@ -2,7 +2,6 @@
 
 use isogloss_core::ir::CallKind;
 use isogloss_core::markup::{Format, Piece, Reader, Tools};
-use serde_json::Value;
 use std::sync::Arc;
 
 /// Whether a text has a call of this tool in Hermes' style. Qwen3-Coder's and GLM's templates have
@@ -10,7 +9,7 @@ use std::sync::Arc;
 pub(super) fn has_call(text: &str, name: &str) -> bool {
     text.split("<tool_call>")
         .filter_map(|after| after.split_once("</tool_call>"))
-        .filter_map(|(call, _)| serde_json::from_str::<Value>(call).ok())
+        .filter_map(|(call, _)| isogloss_core::json::value(call).ok())
         .any(|call| call["name"] == name && call["arguments"].is_object())
 }
 

@@ -26,10 +26,7 @@ pub(super) struct Details {
 impl Details {
     /// More of them: a list, of which each goes on with the one of its kind and its index.
     pub(super) fn take(&mut self, said: &str) {
-        let Ok(more) = serde_json::from_str::<Vec<Map<String, Value>>>(said) else {
-            return;
-        };
-        for detail in more {
+        for detail in listed(said) {
             let kind = detail
                 .get("type")
                 .and_then(Value::as_str)
@@ -69,7 +66,7 @@ impl Details {
 
     /// What they say in words.
     pub(super) fn text(said: &str) -> Option<String> {
-        let details: Vec<Map<String, Value>> = serde_json::from_str(said).ok()?;
+        let details = listed(said);
         let texts = details.iter().filter_map(|detail| {
             let text = ["text", "summary"]
                 .iter()
@@ -110,11 +107,23 @@ fn join(known: &mut Map<String, Value>, more: Map<String, Value>) {
 
 /// The details in a block that a client kept; `None` where it is none of these.
 pub(super) fn of(block: &RawValue) -> Option<Vec<Value>> {
-    let block: Value = serde_json::from_str(block.get()).ok()?;
+    let block: Value = crate::json::value(block.get()).ok()?;
     let written = block["signature"]
         .as_str()?
         .strip_prefix(Seal::kept_mark())?;
     serde_json::from_slice(&BASE64_STANDARD.decode(written).ok()?).ok()
+}
+
+/// The details that a list has.
+fn listed(said: &str) -> Vec<Map<String, Value>> {
+    let Ok(Value::Array(items)) = crate::json::value(said) else {
+        return Vec::new();
+    };
+    let object = |item| match item {
+        Value::Object(object) => Some(object),
+        _ => None,
+    };
+    items.into_iter().filter_map(object).collect()
 }
 
 #[cfg(test)]

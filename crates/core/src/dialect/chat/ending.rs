@@ -6,24 +6,53 @@ use std::sync::LazyLock;
 
 static REASON: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"finish_reason\":"));
 static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"error\""));
+static FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"error:"));
 
 /// What these whole events tell. Within a text a quote is escaped, so that none of these stands in one.
 pub(in crate::dialect) fn last_words(events: &[u8]) -> Option<LastWords> {
-    let behind = |at: usize| events.get(at..).unwrap_or_default().trim_ascii_start();
-    let is_reason = |at: usize| behind(at + REASON.needle().len()).starts_with(b"\"");
+    let errors = || ERROR.find_iter(events).filter(|at| is_error(events, *at));
+    // A field of that name, of llama.cpp before September 2025.
+    let field = FIELD
+        .find_iter(events)
+        .find(|at| line(events, *at).is_empty());
+    let is_told = errors().any(|at| is_read(events, at));
+    let unread = field.or_else(|| errors().next());
+    if let Some(at) = unread.filter(|_| !is_told) {
+        return Some(LastWords::Unread { at });
+    }
+    let is_reason = |at: usize| behind(events, at + REASON.needle().len()).starts_with(b"\"");
     if REASON.find_iter(events).any(is_reason) {
         return Some(LastWords::Answer);
     }
-    // `{"error": {…}}`, and `"object": "error"`.
-    let is_error = |at: usize| {
-        let before = events.get(..at).unwrap_or_default().trim_ascii_end();
-        let name = before.strip_suffix(b":").unwrap_or_default();
-        let value = behind(at + ERROR.needle().len()).strip_prefix(b":");
-        name.trim_ascii_end().ends_with(b"\"object\"")
-            || value.is_some_and(|value| value.trim_ascii_start().starts_with(b"{"))
-    };
-    let is_one = ERROR.find_iter(events).any(is_error);
-    is_one.then_some(LastWords::Error)
+    is_told.then_some(LastWords::Error)
+}
+
+/// Whether the word stands in `{"error": {…}}` or, of vLLM before 0.10.1, in `"object": "error"`.
+fn is_error(events: &[u8], at: usize) -> bool {
+    let value = behind(events, at + ERROR.needle().len()).strip_prefix(b":");
+    is_object(events, at) || value.is_some_and(|value| value.trim_ascii_start().starts_with(b"{"))
+}
+
+/// Whether SDKs take it for an error: it has the name, in an event of data (Lemonade's has no `data:`).
+fn is_read(events: &[u8], at: usize) -> bool {
+    !is_object(events, at) && line(events, at).starts_with(b"data:")
+}
+
+fn is_object(events: &[u8], at: usize) -> bool {
+    let before = events.get(..at).unwrap_or_default().trim_ascii_end();
+    let name = before.strip_suffix(b":").unwrap_or_default();
+    name.trim_ascii_end().ends_with(b"\"object\"")
+}
+
+fn behind(events: &[u8], at: usize) -> &[u8] {
+    events.get(at..).unwrap_or_default().trim_ascii_start()
+}
+
+/// What stands before this place in its line.
+fn line(events: &[u8], at: usize) -> &[u8] {
+    let before = events.get(..at).unwrap_or_default();
+    let begin = memchr::memrchr2(b'\n', b'\r', before).map_or(0, |end| end + 1);
+    before.get(begin..).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -50,8 +79,20 @@ mod tests {
                 Some(LastWords::Error),
             ),
             (
-                r#"data: {"object":"error","message":"m"}"#,
-                Some(LastWords::Error),
+                r#"data: {"object": "error","message":"m"}"#,
+                Some(LastWords::Unread { at: 17 }),
+            ),
+            (
+                r#"{"error": {"message":"m"}}"#,
+                Some(LastWords::Unread { at: 1 }),
+            ),
+            (
+                "data: {}\n\nerror: {\"message\":\"m\"}",
+                Some(LastWords::Unread { at: 10 }),
+            ),
+            (
+                r#"data: {"choices":[{"delta":{"content":"error: no"}}]}"#,
+                None,
             ),
             (r#"data: {"choices":[{"delta":{"content":"error"}}]}"#, None),
             ("", None),

@@ -73,7 +73,7 @@ fn is_error(fields: &Fields) -> bool {
         return false;
     }
     let is_failed = |raw: &str| {
-        let said: Option<Value> = serde_json::from_str(raw).ok();
+        let said: Option<Value> = crate::json::value(raw).ok();
         said.is_some_and(|said| said["status_code"].as_i64().is_some_and(|code| code != 0))
     };
     begins("message", &['"'])

@@ -302,7 +302,7 @@ fn result(turn: &Turn) -> Result<Value, Error> {
         return Err(invalid(text, at.0));
     };
     let text = turn.text();
-    let response = match serde_json::from_str::<Value>(&text) {
+    let response = match crate::json::value(&text) {
         Ok(Value::Object(object)) if !matches!(turn.failed, Some(Failed::Apart(_))) => {
             Value::Object(object)
         }

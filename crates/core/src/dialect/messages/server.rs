@@ -190,8 +190,7 @@ fn unthought(ask: &mut Ask<'_>, body: &mut Fields) {
     let Some(stated) = body.remove("thinking").or_else(|| ask.raw("thinking")) else {
         return;
     };
-    let is_enabled =
-        serde_json::from_str::<Value>(stated.get()).is_ok_and(|it| it["type"] == "enabled");
+    let is_enabled = crate::json::value(stated.get()).is_ok_and(|it| it["type"] == "enabled");
     if is_enabled && goes_on_without_thoughts(ask.turns_and_failures()) {
         let reason =
             "the turn that goes on began without thoughts of this server: they would be asked for";

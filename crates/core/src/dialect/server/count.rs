@@ -117,7 +117,7 @@ impl Question {
             let message = format!("the server's answer at {} counts no tokens", self.path);
             Error::new(Kind::UpstreamBadReply, message)
         };
-        let answer: Value = serde_json::from_slice(answer).map_err(|_| unreadable())?;
+        let answer: Value = crate::json::value_of(answer).map_err(|_| unreadable())?;
         match &self.then {
             Then::Read { at } => {
                 let told = answer.pointer(at).ok_or_else(unreadable)?;

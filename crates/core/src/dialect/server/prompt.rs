@@ -76,7 +76,7 @@ impl Pending {
         match self.step {
             Awaited::Render(render) => {
                 let unreadable = || unreadable(&render.path);
-                let answer: Value = serde_json::from_slice(answer).map_err(|_| unreadable())?;
+                let answer: Value = crate::json::value_of(answer).map_err(|_| unreadable())?;
                 let prompt = answer.pointer(&render.at).and_then(Value::as_str);
                 let prompt = prompt.ok_or_else(unreadable)?.to_owned();
                 let tokens = render.tokens.and_then(|at| answer.pointer(&at)?.as_array());

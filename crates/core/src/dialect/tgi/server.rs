@@ -223,7 +223,7 @@ fn without_stop<'t>(text: &'t str, stops: &[String]) -> &'t str {
 
 /// A whole reply; older servers put it into a list.
 fn whole(body: &[u8], about: &About, sink: &mut Sink<'_>) -> Option<()> {
-    let reply = match serde_json::from_slice::<Value>(body).ok()? {
+    let reply = match crate::json::value_of(body).ok()? {
         Value::Array(mut replies) if replies.len() == 1 => replies.pop()?,
         reply => reply,
     };
@@ -271,7 +271,7 @@ impl Stream {
 
 impl Pieces for Stream {
     fn piece(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Option<()> {
-        let event: ReplyWire = serde_json::from_slice(data).ok()?;
+        let event = ReplyWire::deserialize(crate::json::value_of(data).ok()?).ok()?;
         if let Some(error) = event.error {
             sink.error(&raw(&error));
             return Some(());

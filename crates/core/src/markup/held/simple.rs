@@ -109,7 +109,7 @@ pub(super) fn one_of(
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let is_same = serde_json::from_str(&read(&text)).is_ok_and(|read: Value| read == **value);
+        let is_same = crate::json::value(&read(&text)).is_ok_and(|read: Value| read == **value);
         if !is_same || tokens.iter().any(|token| text.contains(token)) {
             return None;
         }

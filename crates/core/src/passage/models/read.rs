@@ -42,7 +42,7 @@ impl Model {
 
 /// Reads a list; `None` where it is none.
 pub(super) fn models(body: &[u8]) -> Option<Vec<Model>> {
-    let body: Value = serde_json::from_slice(body).ok()?;
+    let body: Value = crate::json::value_of(body).ok()?;
     // Together has no object around it; llama.cpp has both lists.
     let lists = [body.get("data"), body.get("models"), Some(&body)];
     let list = lists.into_iter().flatten().find_map(Value::as_array)?;

@@ -2,6 +2,7 @@
 
 mod returned;
 
+use crate::dialect::client::call_input;
 use crate::error::{Error, Kind};
 use crate::ir::{Call, CallInput, Edits, Fields, Origin, Part, Role, Sealed, Stated, Turn, raw};
 use serde::Deserialize;
@@ -373,9 +374,5 @@ fn arguments(arguments: Option<&RawValue>, origin: Origin, edits: &mut Edits) ->
         }
         _ => {}
     }
-    let object = serde_json::from_str::<Box<RawValue>>(&text).ok();
-    match object.filter(|value| value.get().starts_with('{')) {
-        Some(object) => CallInput::Object(object),
-        None => CallInput::Text(Stated { origin, text }),
-    }
+    call_input(text, origin)
 }

@@ -32,7 +32,7 @@ impl Editor for ChatEditor {
             changed = true;
         }
         let stated = fields.raw("tool_choice").filter(|raw| *raw != "null");
-        let stated: Option<Value> = stated.and_then(|raw| serde_json::from_str(raw).ok());
+        let stated: Option<Value> = stated.and_then(|raw| crate::json::value(raw).ok());
         let wanted = |stated: Value| {
             let wanted = ask::choice(&request.tool_choice, &request.tools);
             (stated != wanted && stated["type"] != "allowed_tools").then_some(wanted)
@@ -264,7 +264,7 @@ fn with_own_members(call: &mut Fields, keeps_signed: bool) -> bool {
 /// Whether a message says just that there already.
 fn says(message: &Fields, name: &str, value: &Value) -> bool {
     let known = message.raw(name);
-    let known = known.and_then(|raw| serde_json::from_str::<Value>(raw).ok());
+    let known = known.and_then(|raw| crate::json::value(raw).ok());
     known.as_ref() == Some(value)
 }
 

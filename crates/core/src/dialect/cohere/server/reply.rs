@@ -108,6 +108,7 @@ fn finish(reason: Option<&str>, calls: usize) -> Option<FinishReason> {
         Some("MAX_TOKENS") => FinishReason::Length,
         Some("ERROR" | "TIMEOUT") => return None,
         Some("ERROR_TOXIC" | "USER_CANCEL") => FinishReason::ContentFilter,
+        Some("TOOL_CALL") => FinishReason::ToolCalls,
         _ if calls > 0 => FinishReason::ToolCalls,
         _ => FinishReason::Stop,
     })

@@ -24,7 +24,7 @@ pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
         Some(stated) => demanding(&fields, &stated.spelling.0)?,
     };
     let include_usage = fields.raw("stream_options").is_some_and(|options| {
-        let options: Option<Value> = serde_json::from_str(options).ok();
+        let options: Option<Value> = crate::json::value(options).ok();
         options.is_some_and(|options| options["include_usage"] == true)
     });
     Ok(Request {

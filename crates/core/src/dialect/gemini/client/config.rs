@@ -132,7 +132,7 @@ fn number(
     expected: &str,
 ) -> Result<Box<RawValue>, Error> {
     let wrong = || invalid(at, &format!("must be {expected}"));
-    let read: Value = serde_json::from_str(value.get()).map_err(|_| wrong())?;
+    let read: Value = crate::json::value(value.get()).map_err(|_| wrong())?;
     let read = match read.as_str() {
         Some(text) => serde_json::from_str(text).map_err(|_| wrong())?,
         None => read,

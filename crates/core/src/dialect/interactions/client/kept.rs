@@ -59,7 +59,7 @@ impl Keeper for InteractionsKeeper {
     }
 
     fn continued(&self, body: &[u8], known: &Known) -> Result<Continued, Error> {
-        strict::check(body, &strict::Limits::default())?;
+        let body = &*strict::checked(body, &strict::Limits::default())?;
         let no_object = |_| invalid("the body must be an object", "input");
         let mut fields: Fields = serde_json::from_slice(body).map_err(no_object)?;
         let mut steps: Vec<Box<RawValue>> = known.before.iter().flat_map(steps_of).collect();

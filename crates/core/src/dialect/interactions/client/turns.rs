@@ -121,7 +121,7 @@ impl Reader {
         let content = step.remove("content").filter(|raw| raw.get() != "null");
         if let Some(error) = step.0.get("error").filter(|_| role == Role::Assistant) {
             // What the model refused to say; it said nothing else.
-            let said = serde_json::from_str::<Value>(error.get()).ok();
+            let said = crate::json::value(error.get()).ok();
             let said = said.and_then(|error| Some(error.get("message")?.as_str()?.to_owned()));
             if let Some(said) = said {
                 self.current(role, &at).parts.push(text_part(said));
@@ -313,7 +313,7 @@ impl Reader {
         }
         match result {
             None => turn.parts.push(text_part(String::new())),
-            Some(raw) => match serde_json::from_str::<Value>(raw.get()) {
+            Some(raw) => match crate::json::value(raw.get()) {
                 Ok(Value::String(text)) => turn.parts.push(text_part(text)),
                 Ok(Value::Array(_)) => {
                     let contents = items(&raw, &result_at)?.into_iter().enumerate();

@@ -221,7 +221,7 @@ fn goes_on_without_thoughts(messages: &RawValue) -> bool {
 /// The thought and the remarks of which a client made one block: langchain4j (1.9) joins texts and signatures with line feeds.
 fn apart(block: &RawValue) -> Vec<Box<RawValue>> {
     let whole = || vec![block.to_owned()];
-    let known: Value = serde_json::from_str(block.get()).unwrap_or_default();
+    let known: Value = crate::json::value(block.get()).unwrap_or_default();
     let signatures = known["signature"].as_str().filter(|it| it.contains('\n'));
     let (Some(mut signatures), Some(mut thinking)) = (signatures, known["thinking"].as_str())
     else {
@@ -252,7 +252,7 @@ fn apart(block: &RawValue) -> Vec<Box<RawValue>> {
 
 /// What the server said on the way to an answer, as it said it.
 fn remark(block: &RawValue) -> Option<Box<RawValue>> {
-    let block: Value = serde_json::from_str(block.get()).ok()?;
+    let block: Value = crate::json::value(block.get()).ok()?;
     let signature = block["signature"].as_str().and_then(Seal::own);
     let is_remark = signature.is_some_and(|own| Seal::is_remark(&own));
     let text = block["thinking"].as_str().filter(|_| is_remark)?;
@@ -261,7 +261,7 @@ fn remark(block: &RawValue) -> Option<Box<RawValue>> {
 
 /// Whether it is a thought that was signed here.
 pub(super) fn is_ours(block: &RawValue) -> bool {
-    let block: Value = serde_json::from_str(block.get()).unwrap_or_default();
+    let block: Value = crate::json::value(block.get()).unwrap_or_default();
     let signature = block["signature"].as_str().unwrap_or_default();
     block["type"] == "thinking" && Seal::own(signature).is_some()
 }

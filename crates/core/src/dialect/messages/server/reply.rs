@@ -119,6 +119,7 @@ fn finish(reason: Option<&str>, text: Option<String>, calls: u32) -> FinishReaso
         // The client sends the turn back as it is, and the server goes on with it.
         Some(word @ ("pause_turn" | "compaction")) => FinishReason::Paused(word.to_owned()),
         _ if calls > 0 => FinishReason::ToolCalls,
+        Some("tool_use") => FinishReason::ToolCalls,
         Some("stop_sequence") => text.map_or(FinishReason::Stop, FinishReason::StopText),
         _ => FinishReason::Stop,
     }

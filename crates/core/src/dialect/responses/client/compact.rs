@@ -50,7 +50,7 @@ pub(super) fn asked(mut fields: Fields) -> Result<(Fields, Vec<Value>), Error> {
 
 /// A message of the user's, as an item of a reply.
 fn of_user(item: &str) -> Option<Value> {
-    let mut item: Value = serde_json::from_str(item).ok()?;
+    let mut item: Value = crate::json::value(item).ok()?;
     let is_message =
         matches!(item.get("type"), None | Some(Value::Null)) || item["type"] == "message";
     if !is_message || item["role"] != "user" {

@@ -142,7 +142,7 @@ pub(super) fn takes_thoughts(echo: &mut Fields) -> bool {
 /// Whether the request asks for a summary of what is thought.
 pub(super) fn wants_summary(echo: &Fields) -> bool {
     let reasoning = echo.raw("reasoning").unwrap_or_default();
-    let reasoning: Value = serde_json::from_str(reasoning).unwrap_or_default();
+    let reasoning: Value = crate::json::value(reasoning).unwrap_or_default();
     ["summary", "generate_summary"]
         .iter()
         .any(|name| reasoning[name].is_string())
@@ -157,7 +157,7 @@ fn one_line(value: &RawValue) -> Box<RawValue> {
     if memchr::memchr2(b'\n', b'\r', value.get().as_bytes()).is_none() {
         return value.to_owned();
     }
-    match serde_json::from_str::<Value>(value.get()) {
+    match crate::json::value(value.get()) {
         Ok(value) => raw(&value),
         Err(_) => value.to_owned(),
     }

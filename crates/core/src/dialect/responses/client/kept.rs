@@ -106,7 +106,7 @@ impl Keeper for ResponsesKeeper {
     }
 
     fn continued(&self, body: &[u8], known: &Known) -> Result<Continued, Error> {
-        strict::check(body, &strict::Limits::default())?;
+        let body = &*strict::checked(body, &strict::Limits::default())?;
         let no_object = |_| invalid("input", "must be text, or a list of objects");
         let mut fields: Fields = serde_json::from_slice(body).map_err(no_object)?;
         let asks = self.asks(body)?;

@@ -136,7 +136,7 @@ impl Own {
     pub(super) fn call(self, id: &str, input: &str) -> Option<Value> {
         Some(match self {
             Self::Search => {
-                let arguments: Map<String, Value> = serde_json::from_str(input).ok()?;
+                let arguments: Map<String, Value> = crate::json::object(input).ok()?;
                 json!({
                     "type": "tool_search_call", "call_id": id, "execution": "client", "arguments": arguments,
                 })
@@ -219,7 +219,7 @@ fn action(input: &str, needed: &[(&str, Check)]) -> Option<Map<String, Value>> {
         ("max_output_length", Value::is_u64),
         ("working_directory", Value::is_string),
     ];
-    let mut written: Map<String, Value> = serde_json::from_str(input).ok()?;
+    let mut written: Map<String, Value> = crate::json::object(input).ok()?;
     let mut take = |(name, is_it): &(&str, Check)| {
         let value = written.remove(*name).filter(is_it)?;
         Some(((*name).to_owned(), value))

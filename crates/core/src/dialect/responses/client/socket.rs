@@ -83,7 +83,7 @@ fn in_words(status: u16, body: &[u8]) -> Fields {
 
 impl Talk for Conversation {
     fn take(&mut self, message: &[u8], ids: &Ids) -> Result<Asked, Error> {
-        strict::check(message, &strict::Limits::default())?;
+        let message = &*strict::checked(message, &strict::Limits::default())?;
         let no_object = |_| {
             invalid(
                 "type",

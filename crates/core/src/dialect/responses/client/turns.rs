@@ -10,6 +10,7 @@ use super::names::Names;
 use super::own::Own;
 use super::settings;
 use super::write::sealed;
+use crate::dialect::client::call_input;
 use crate::error::Error;
 use crate::ir::{Call, CallInput, Origin, Part, Request, Role, Sealed, Stated, Turn, raw};
 use serde_json::value::RawValue;
@@ -334,9 +335,5 @@ fn arguments(arguments: Option<&RawValue>, origin: Origin) -> CallInput {
     // PHP makes a list of an object without members.
     let is_said = |text: &String| !matches!(text.trim(), "" | "[]" | "null");
     let text = text.filter(is_said).unwrap_or_else(|| "{}".to_owned());
-    let object = serde_json::from_str::<Box<RawValue>>(&text).ok();
-    match object.filter(|value| value.get().starts_with('{')) {
-        Some(object) => CallInput::Object(object),
-        None => CallInput::Text(Stated { origin, text }),
-    }
+    call_input(text, origin)
 }

@@ -104,7 +104,7 @@ impl Editor for ResponsesEditor {
             Role::User | Role::Tool | Role::System => "user",
         };
         if let Some(said) = fields.raw("input").filter(|said| said.starts_with('"')) {
-            let said: Option<Value> = serde_json::from_str(said).ok();
+            let said: Option<Value> = crate::json::value(said).ok();
             fields.set("input", raw(&json!([{"role": "user", "content": said}])));
         }
         append(fields, "input", &json!({"role": role, "content": text}));
@@ -126,7 +126,7 @@ impl Editor for ResponsesEditor {
         let Some(stated) = fields.remove("response_format") else {
             return;
         };
-        let stated: Value = serde_json::from_str(stated.get()).unwrap_or_default();
+        let stated: Value = crate::json::value(stated.get()).unwrap_or_default();
         let mut format: Fields =
             serde_json::from_value(stated["json_schema"].clone()).unwrap_or_default();
         format.set("type", raw(&stated["type"]));
@@ -140,14 +140,14 @@ impl Editor for ResponsesEditor {
 
 /// What the server said on the way to an answer, as it said it.
 fn remark(item: &RawValue) -> Option<Box<RawValue>> {
-    let item: Value = serde_json::from_str(item.get()).ok()?;
+    let item: Value = crate::json::value(item.get()).ok()?;
     let kept = item["encrypted_content"].as_str();
     sealed::message(kept.filter(|_| item["type"] == "reasoning")?)
 }
 
 /// A conversation that was put in short here, as who goes on from it is told it.
 fn in_short(item: &RawValue) -> Option<Box<RawValue>> {
-    let item: Value = serde_json::from_str(item.get()).ok()?;
+    let item: Value = crate::json::value(item.get()).ok()?;
     let summary = sealed::summary_of(item["encrypted_content"].as_str()?)?;
     let text = match Part::in_short(&summary) {
         Part::Text { text, .. } => text,
@@ -157,7 +157,7 @@ fn in_short(item: &RawValue) -> Option<Box<RawValue>> {
 }
 
 fn is_ours(item: &RawValue) -> bool {
-    let item: Value = serde_json::from_str(item.get()).unwrap_or_default();
+    let item: Value = crate::json::value(item.get()).unwrap_or_default();
     let kept = item["encrypted_content"].as_str();
     item["type"] == "reasoning" && kept.is_some_and(sealed::is_ours)
 }

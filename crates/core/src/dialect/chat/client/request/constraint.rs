@@ -11,6 +11,7 @@ use crate::dialect::{elsewhere, regexes};
 use crate::error::{Error, Kind};
 use crate::grammar;
 use crate::ir::{ClientConstraint, Constraint, Fields, Loss, Notation, Origin};
+use crate::schema::arguments;
 use serde_json::{Map, Value};
 
 /// The constraint that the request states, if any.
@@ -102,9 +103,9 @@ fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstrain
         Ok(Some(stated(spelling, build(text))))
     };
     match kind {
-        "text" => match format
-            .get("json_schema")
-            .filter(|schema| schema.is_object())
+        "text" => match ["json_schema", "schema"]
+            .into_iter()
+            .find(|name| format.get(*name).is_some_and(says_something))
         {
             Some(_) => Err(invalid(
                 "response_format.type",
@@ -113,7 +114,9 @@ fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstrain
             None => Ok(None),
         },
         // With a wrapper it is that of the other type.
-        "json_object" if format.get("json_schema").is_some_and(is_wrapper) => json_schema(format),
+        "json_object" if format.get("json_schema").is_some_and(is_wrapper) => {
+            Ok(json_schema(format)?.map(of_object))
+        }
         "json_object" => match first_of(
             format,
             &["schema", "response_schema", "json_schema", "value"],
@@ -122,10 +125,10 @@ fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstrain
                 "response_format.json_object",
                 Constraint::JsonObject,
             ))),
-            (name, Some(schema)) => Ok(Some(stated(
+            (name, Some(schema)) => Ok(Some(of_object(stated(
                 "response_format.json_object_schema",
                 schema_of(&at(name), schema)?,
-            ))),
+            )))),
         },
         "json_schema" => json_schema(format),
         "json" => {
@@ -160,6 +163,15 @@ fn response_format(format: &Map<String, Value>) -> Result<Option<ClientConstrain
                 other.chars().take(40).collect::<String>()
             ),
         )),
+    }
+}
+
+/// Whether this is more than the empty schema of SDKs that write each member.
+fn says_something(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => !map.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        _ => false,
     }
 }
 
@@ -363,7 +375,7 @@ fn stated(spelling: &str, constraint: Constraint) -> ClientConstraint {
 fn schema_of(path: &str, value: &Value) -> Result<Constraint, Error> {
     match value {
         Value::Object(_) | Value::Bool(_) => Ok(Constraint::JsonSchema(value.clone())),
-        Value::String(text) => match serde_json::from_str::<Value>(text) {
+        Value::String(text) => match crate::json::value(text) {
             Ok(schema @ (Value::Object(_) | Value::Bool(_))) => Ok(Constraint::JsonSchema(schema)),
             // SGLang's name for any JSON.
             _ if text == "$$ANY$$" => Ok(Constraint::JsonSchema(Value::Bool(true))),
@@ -379,6 +391,26 @@ fn schema_of(path: &str, value: &Value) -> Result<Constraint, Error> {
         )
         .at(path)),
     }
+}
+
+/// An object of the schema, since both are stated; of one that says nothing, any.
+fn of_object(mut stated: ClientConstraint) -> ClientConstraint {
+    let Constraint::JsonSchema(schema) = &stated.constraint else {
+        return stated;
+    };
+    let says_nothing = match schema {
+        Value::Object(map) => map.is_empty(),
+        schema => *schema == true,
+    };
+    let constraint = match (says_nothing, arguments::of_object(schema.clone())) {
+        (true, _) => Constraint::JsonObject,
+        (false, Some(object)) => Constraint::JsonSchema(object),
+        // It allows no object, which was meant.
+        (false, None) => return stated,
+    };
+    stated.is_reworded = constraint != stated.constraint;
+    stated.constraint = constraint;
+    stated
 }
 
 fn text_of(path: &str, value: Option<&Value>) -> Result<String, Error> {
@@ -405,7 +437,7 @@ fn choices_of(path: &str, value: &Value) -> Result<Vec<String>, Error> {
 /// A structural tag as an object, or as a string that holds one (vLLM takes only the string).
 fn tag_of(path: &str, value: &Value) -> Result<Value, Error> {
     let tag = match value {
-        Value::String(text) => serde_json::from_str(text).unwrap_or(Value::Null),
+        Value::String(text) => crate::json::value(text).unwrap_or(Value::Null),
         other => other.clone(),
     };
     tag.is_object().then_some(tag).ok_or_else(|| {

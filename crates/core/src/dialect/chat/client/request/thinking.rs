@@ -54,7 +54,7 @@ pub(super) fn read(fields: &Fields) -> Option<Thinking> {
         if spellings.is_empty() {
             continue;
         }
-        let Ok(value) = serde_json::from_str::<Value>(raw.get()) else {
+        let Ok(value) = crate::json::value(raw.get()) else {
             continue;
         };
         for &(member, says) in spellings {

@@ -401,7 +401,7 @@ impl EventWriter {
 
     /// The signature of the thought that was just told, or a block of its own.
     fn seal(&mut self, block: &RawValue, out: &mut Vec<u8>) {
-        let Ok(block) = serde_json::from_str::<Value>(block.get()) else {
+        let Ok(block) = crate::json::value(block.get()) else {
             return;
         };
         match block["signature"].as_str() {

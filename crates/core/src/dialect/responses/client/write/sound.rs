@@ -23,7 +23,7 @@ pub(super) fn is_response(reply: &Reply) -> bool {
     if strict::check(&body, &strict::Limits::default()).is_err() {
         return false;
     }
-    let Ok(response) = serde_json::from_slice::<Value>(&body) else {
+    let Ok(response) = crate::json::value_of(&body) else {
         return false;
     };
     let deltas = reply.choices.iter().flat_map(|choice| &choice.deltas);
@@ -98,7 +98,7 @@ pub(super) fn settle(fields: &mut Fields, ours: &Fields) {
     }
     let told = known("incomplete_details").unwrap_or_default();
     let mine = ours.raw("incomplete_details").unwrap_or("null");
-    let mine: Value = serde_json::from_str(mine).unwrap_or_default();
+    let mine: Value = crate::json::value(mine).unwrap_or_default();
     if told.get("reason") != mine.get("reason") || told.is_object() != mine.is_object() {
         fields.set("incomplete_details", raw(&mine));
     }
