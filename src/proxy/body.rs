@@ -6,9 +6,10 @@ use super::silence::Passing;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
+use isogloss_core::ir::Framing;
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -22,9 +23,45 @@ pub(super) enum ReplyBody {
     Events(Box<Untouched>),
     /// A translated stream.
     Translated(Box<Translated>),
+    /// Lines of JSON, one in each frame.
+    Lines(Box<Lines>),
+}
+
+/// A stream of lines, and what is left of those that came together: Ollama sends each by itself, and some clients take what they read at
+/// once for one (genkitx-ollama).
+pub(super) struct Lines {
+    body: ReplyBody,
+    left: Bytes,
+}
+
+impl Lines {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.left.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.left = data,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                end => return Poll::Ready(end),
+            }
+        }
+        let line = memchr::memchr(b'\n', &self.left).map_or(self.left.len(), |end| end + 1);
+        Poll::Ready(Some(Ok(Frame::data(self.left.split_to(line)))))
+    }
 }
 
 impl ReplyBody {
+    /// The same stream, a line in each frame where it has lines.
+    pub(super) fn framed(self, framing: Framing) -> Self {
+        match framing {
+            Framing::Events => self,
+            Framing::Lines => Self::Lines(Box::new(Lines {
+                body: self,
+                left: Bytes::new(),
+            })),
+        }
+    }
+
     pub(super) fn full(bytes: Bytes) -> Self {
         Self::Full(Full::new(bytes))
     }
@@ -47,6 +84,7 @@ impl Body for ReplyBody {
             Self::Translated(body) => body
                 .poll_chunk(cx)
                 .map(|chunk| Ok(chunk.map(Frame::data)).transpose()),
+            Self::Lines(body) => body.poll_frame(cx),
         }
     }
 
@@ -56,6 +94,7 @@ impl Body for ReplyBody {
             Self::Upstream(body) => body.is_end_stream(),
             Self::Events(body) => body.is_over(),
             Self::Translated(body) => body.is_over(),
+            Self::Lines(body) => body.left.is_empty() && body.body.is_end_stream(),
         }
     }
 
@@ -63,7 +102,7 @@ impl Body for ReplyBody {
         match self {
             Self::Full(body) => body.size_hint(),
             Self::Upstream(body) => body.size_hint(),
-            Self::Events(_) | Self::Translated(_) => SizeHint::default(),
+            Self::Events(_) | Self::Translated(_) | Self::Lines(_) => SizeHint::default(),
         }
     }
 }
@@ -75,6 +114,7 @@ impl fmt::Debug for ReplyBody {
             Self::Upstream(_) => "Upstream(…)",
             Self::Events(_) => "Events(…)",
             Self::Translated(_) => "Translated(…)",
+            Self::Lines(_) => "Lines(…)",
         })
     }
 }

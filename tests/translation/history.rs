@@ -943,15 +943,19 @@ fn results_stand_behind_their_calls_where_a_models_template_renders_them() {
             );
             assert_eq!(exchange.losses, [], "{server}");
         }
-        // Where the model would be the last to have spoken, nothing is moved.
+        // Where the model would be the last to have spoken, nothing is moved; what it said behind its call joins that.
         let words = json!({"role": "assistant", "content": "Working on it."});
-        for told in [
+        let mut both = said("1");
+        both["content"] = words["content"].clone();
+        let (apart, joined) = (
             json!([user("a"), said("1"), words, result("1")]),
-            json!([user("a"), said("1"), said("2"), result("1")]),
-        ] {
+            json!([user("a"), both, result("1")]),
+        );
+        let open = json!([user("a"), said("1"), said("2"), result("1")]);
+        for (told, expected) in [(apart, joined), (open.clone(), open)] {
             let body = json!({"model": "m", "messages": told});
             let exchange = planned(CHAT, &body, &rule(server)).unwrap();
-            assert_eq!(sent(&body, &exchange)["messages"], told, "{server}");
+            assert_eq!(sent(&body, &exchange)["messages"], expected, "{server}");
         }
         // What is in order keeps its bytes.
         let body = json!({"model": "m", "messages": by_place});

@@ -7,6 +7,7 @@
 pub use jsonschema::{Draft, Keyword, Uri, ValidationError, error, uri};
 use jsonschema::{ErrorIterator, PatternOptions};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Whether a text is of a format.
 pub type Format = fn(&str) -> bool;
@@ -49,6 +50,9 @@ impl Validator {
             .offline()
             .with_draft(reading.draft)
             .should_validate_formats(true)
+            .with_content_media_type("application/json", |text| {
+                serde_json::from_str::<&RawValue>(text).is_ok()
+            })
             .with_pattern_options(patterns);
         for (name, format) in reading.formats {
             options = options.with_format(*name, *format);

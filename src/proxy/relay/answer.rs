@@ -189,7 +189,9 @@ impl Answer<'_> {
         let limit = app.config.limits.event_bytes;
         let begins = |bytes: &[u8], over| exchange.begins(rule, bytes, over, limit);
         let opened = body.open(self.first_byte, begins).await?;
-        let reply = pass::reply(head, ReplyBody::Events(Box::new(body)));
+        let framing = self.planned.exchange.server.framing();
+        let body = ReplyBody::Events(Box::new(body)).framed(framing);
+        let reply = pass::reply(head, body);
         match opened {
             Some(begun) => Err(in_place(begun, reply)),
             None => Ok(reply),
@@ -424,6 +426,7 @@ impl Answer<'_> {
             Ok(()) => {
                 self.relay.record.repaired(translated.repairs());
                 let body = ReplyBody::Translated(Box::new(translated));
+                let body = body.framed(self.relay.client.framing());
                 let mut reply = reply(head.headers, self.relay.client.stream_type(), body);
                 let headers = reply.headers_mut();
                 headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));

@@ -98,10 +98,7 @@ impl Ending {
         if self == Self::Marked {
             return Ok(self);
         }
-        let words = match self {
-            Self::Said => None,
-            _ => client.last_words(events),
-        };
+        let words = client.last_words(events);
         if let Some(LastWords::Unread { at }) = words {
             return Err(at);
         }

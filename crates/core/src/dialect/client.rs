@@ -7,8 +7,8 @@ use super::server::Verbatim;
 use super::socket::Socket;
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallInput, Event, Fields, Ids, Loss, Origin, Place, Reply, Request, Seal, Stated, Turn,
-    Violation,
+    CallInput, Event, Fields, Framing, Ids, Loss, Origin, Place, Reply, Request, Seal, Stated,
+    Turn, Violation,
 };
 use crate::schema::arguments;
 use serde::de::DeserializeOwned;
@@ -163,6 +163,11 @@ pub trait Client: fmt::Debug + Send + Sync {
 
     /// The content type of a streamed reply.
     fn stream_type(&self) -> &'static str;
+
+    /// What a streamed reply is made of.
+    fn framing(&self) -> Framing {
+        Framing::Events
+    }
 
     /// What the bytes of a whole stream end with, space behind it aside: clients close there.
     fn end_mark(&self) -> &'static [u8];

@@ -308,6 +308,9 @@ impl dyn Server {
         about: &About,
         ids: &mut Ids,
     ) -> Result<Frame<'b>, ReplyFault> {
+        if crate::json::names_private(body) {
+            return Err(ReplyFault::NotAReply);
+        }
         let mut calls = OpenCallsOf::new();
         let mut sink = Sink::new(&mut calls, ids);
         let verbatim = self.read(body, about, &mut sink)?;

@@ -1,6 +1,7 @@
 //! Calls and their results: each result right behind its call, in the order of the calls, each call answered and each
 //! result an answer.
 
+use super::roles::join;
 use super::{Fitting, Ledger};
 use crate::ir::{Call, CallInput, Edits, Part, Refusal, Role, Turn};
 use std::collections::{HashMap, HashSet};
@@ -25,6 +26,9 @@ pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledg
     let has_any = |turn: &Turn| turn.role == Role::Tool || !turn.calls.is_empty();
     if !(is_legacy || to.refuses_any(&refused)) || !turns.iter().any(has_any) {
         return;
+    }
+    if to.refuses(Refusal::Unordered) {
+        join_remarks(turns);
     }
     let answers = answers(turns);
     if is_legacy {
@@ -52,6 +56,37 @@ pub(super) fn arrange(turns: &mut Vec<Turn>, to: &Fitting<'_>, ledger: &mut Ledg
     }
     if to.refuses_any(&[Refusal::Unordered, Refusal::Unanswered]) {
         place(turns, &answers, to, ledger);
+    }
+}
+
+/// What the model said between a call and its result, as strands 1.62 writes it to Ollama, joins the turn of the call: behind the result
+/// it would have the model go on from its own words.
+fn join_remarks(turns: &mut Vec<Turn>) {
+    let is_text = |part: &Part| matches!(part, Part::Text { .. });
+    let is_remark = |turn: &Turn| {
+        turn.role == Role::Assistant
+            && turn.calls.is_empty()
+            && turn.reasoning.is_none()
+            && turn.sealed.is_empty()
+            && turn.parts.iter().all(is_text)
+    };
+    let mut at = 0;
+    while at < turns.len() {
+        let rest = turns.get(at + 1..).unwrap_or_default();
+        let remarks = rest.iter().take_while(|turn| is_remark(turn)).count();
+        let has_result = rest
+            .get(remarks)
+            .is_some_and(|turn| turn.role == Role::Tool);
+        if turns.get(at).is_some_and(|turn| !turn.calls.is_empty()) && has_result {
+            let remarks: Vec<Turn> = turns.drain(at + 1..=at + remarks).collect();
+            if let Some(calling) = turns.get_mut(at).filter(|_| !remarks.is_empty()) {
+                let is_empty =
+                    |part: &Part| matches!(part, Part::Text { text, .. } if text.is_empty());
+                calling.parts.retain(|part| !is_empty(part));
+                remarks.into_iter().for_each(|turn| join(calling, turn));
+            }
+        }
+        at += 1;
     }
 }
 

@@ -118,7 +118,7 @@ fn mark(part: &mut Part) {
 
 /// What only the client's dialect has is told by the place of its turn: at most one of the two has some, or the
 /// second's goes.
-fn join(last: &mut Turn, mut turn: Turn) {
+pub(super) fn join(last: &mut Turn, mut turn: Turn) {
     if last.unknown.is_empty() && !turn.unknown.is_empty() {
         last.origin = turn.origin;
         last.index = turn.index;

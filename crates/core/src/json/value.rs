@@ -4,9 +4,11 @@
 //! that member's text, with as many levels again: a text of 30 KB could nest deeper than any stack, and what was verified would not be
 //! what is sent. Here no member has such a name.
 
+use memchr::memmem::Finder;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
+use std::sync::LazyLock;
 
 /// What serde_json's own names begin with.
 const PRIVATE: &str = "$serde_json::private::";
@@ -41,6 +43,22 @@ pub(crate) fn object(text: &str) -> serde_json::Result<Map<String, Value>> {
     }
 }
 
+/// Whether a server's JSON has a member of such a name, in escapes perhaps. What may be one is rare, and looked at alone.
+pub(crate) fn names_private(json: &[u8]) -> bool {
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("serde_json"));
+    static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u00"));
+    // Without either there is no such name, however it is written.
+    if memchr::memchr2(b'$', b'\\', json).is_none() {
+        return false;
+    }
+    if NAME.find(json).is_none() && ESCAPE.find(json).is_none() {
+        return false;
+    }
+    let mended = super::mend(json);
+    let read = value_of(mended.as_deref().unwrap_or(json));
+    read.is_err_and(|error| error.to_string().starts_with(REFUSED))
+}
+
 /// Refuses a member of such a name.
 pub(crate) fn refuse<E: de::Error>(name: &str) -> Result<(), E> {
     match name.starts_with(PRIVATE) {
@@ -49,7 +67,8 @@ pub(crate) fn refuse<E: de::Error>(name: &str) -> Result<(), E> {
     }
 }
 
-struct Tree(Value);
+/// A value in what else is read.
+pub(crate) struct Tree(pub(crate) Value);
 
 impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -116,7 +135,7 @@ impl<'de> Visitor<'de> for Any {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{object, value, value_of};
+    use super::{names_private, object, value, value_of};
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -130,6 +149,19 @@ mod tests {
                 assert!(value(&text).is_err(), "{text}");
                 assert!(value_of(text.as_bytes()).is_err(), "{text}");
             }
+        }
+        for (json, is_one) in [
+            (r#"{"a":[{"$serde_json::private::RawValue":"1"}]}"#, true),
+            (r#"{"\u0024serde_json::private\u003a:RawValue":"1"}"#, true),
+            (
+                r#"{"\u0024s\u0065rde_json\u003a:private::RawValue":"\ud83d"}"#,
+                true,
+            ),
+            (r#"{"a":"\u0024serde_json::private::RawValue"}"#, false),
+            (r#"{"a":"$serde_json::private::RawValue"}"#, false),
+            (r#"{"a":"#, false),
+        ] {
+            assert_eq!(names_private(json.as_bytes()), is_one, "{json}");
         }
         let read = value(r#"{"$serde_json":1,"a":"$serde_json::private::RawValue"}"#).unwrap();
         let expected = json!({"$serde_json": 1, "a": "$serde_json::private::RawValue"});

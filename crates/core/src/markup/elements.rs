@@ -171,7 +171,7 @@ pub(super) fn write(
     content(json, tokens, &mut text);
     let is_same = |again: &str| {
         let again: Option<Value> = crate::json::value(again).ok();
-        again.is_some() && again == serde_json::from_str(json).ok()
+        again.is_some() && again == crate::json::value(json).ok()
     };
     let again = value(&text, tokens, parameters, key);
     is_same(&again).then_some(text)

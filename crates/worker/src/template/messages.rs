@@ -277,8 +277,8 @@ fn parse_arguments(call: &mut Value) {
         match text.trim().is_empty() {
             true => *arguments = json!({}),
             false => {
-                if let Ok(object) = serde_json::from_str::<Object>(text) {
-                    *arguments = object.into();
+                if let Ok(object @ Value::Object(_)) = isogloss_core::json::value(text) {
+                    *arguments = object;
                 }
             }
         }

@@ -154,7 +154,7 @@ fn value(text: &str, kind: Kind) -> Option<(Value, Value, usize)> {
     let end = text.find(CLOSE)?;
     let said = Value::String(text[..end].to_owned());
     let json = match kind {
-        Kind::Either => serde_json::from_str(&text[..end]).unwrap_or_else(|_| said.clone()),
+        Kind::Either => crate::json::value(&text[..end]).unwrap_or_else(|_| said.clone()),
         _ => said.clone(),
     };
     Some((said, json, end + CLOSE.len()))

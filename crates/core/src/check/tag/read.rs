@@ -60,7 +60,7 @@ pub fn read<L: Leaves>(
     let parsed;
     let description = match description {
         Value::String(text) => {
-            parsed = serde_json::from_str(text)
+            parsed = crate::json::value(text)
                 .map_err(|_| Error::new(Kind::InvalidRequest, "the structural tag is not JSON"))?;
             &parsed
         }

@@ -111,7 +111,8 @@ pub(super) fn of(block: &RawValue) -> Option<Vec<Value>> {
     let written = block["signature"]
         .as_str()?
         .strip_prefix(Seal::kept_mark())?;
-    serde_json::from_slice(&BASE64_STANDARD.decode(written).ok()?).ok()
+    let details = crate::json::value_of(&BASE64_STANDARD.decode(written).ok()?).ok()?;
+    details.as_array().cloned()
 }
 
 /// The details that a list has.

@@ -8,7 +8,7 @@ mod write;
 
 use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
 use crate::error::Error;
-use crate::ir::{Fields, Loss, Place, Reply, Request, Turn};
+use crate::ir::{Fields, Framing, Loss, Place, Reply, Request, Turn};
 
 /// Ollama, as its clients speak it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,10 @@ impl Client for Ollama {
 
     fn stream_type(&self) -> &'static str {
         "application/x-ndjson"
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Lines
     }
 
     fn end_mark(&self) -> &'static [u8] {

@@ -49,7 +49,13 @@ impl ServerStream {
     pub fn read<'d>(&mut self, data: &'d [u8], ids: &mut Ids) -> Frame<'d> {
         let events = std::mem::take(&mut self.events);
         let mut sink = Sink::after(events, &mut self.calls, ids);
-        let verbatim = self.reader.event(data, &mut sink);
+        let verbatim = match crate::json::names_private(data) {
+            true => {
+                sink.garbage();
+                None
+            }
+            false => self.reader.event(data, &mut sink),
+        };
         let verbatim = verbatim.filter(|_| !sink.is_rewritten());
         Frame {
             events: sink.into_events(),

@@ -206,7 +206,7 @@ fn value<'t>(text: &'t str, quote: &str, depth: usize) -> Option<(Value, &'t str
     if word.is_empty() {
         return None;
     }
-    let json = typed::as_json(word).and_then(|json| serde_json::from_str(&json).ok());
+    let json = typed::as_json(word).and_then(|json| crate::json::value(&json).ok());
     let value = json.unwrap_or_else(|| Value::from(word));
     Some((value, &text[end..]))
 }

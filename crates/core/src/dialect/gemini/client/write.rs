@@ -2,7 +2,7 @@
 //!
 //! A call is a part with all of its arguments, so its input waits for its end. The last reply of a stream
 //! has the finish reasons, as Gemini's own has. Each has `usageMetadata`, which some clients take for granted: with the
-//! counts that the server told so far, which for most is none before the end.
+//! counts that the server told so far, which for most are zeros before the end.
 
 mod logprobs;
 mod parts;
@@ -136,7 +136,7 @@ pub(super) fn whole(terms: &Terms, source: &Reply) -> Vec<u8> {
         tell_logprobs(choice, &mut written);
         candidates.push(written);
     }
-    let usage = source.usage.map_or_else(|| json!({}), counts);
+    let usage = counts(source.usage.unwrap_or_default());
     reply(terms, &source.start, &candidates, Some(usage), &source.own)
 }
 
@@ -186,13 +186,15 @@ impl ReplyWriter {
         self.has_begun = true;
     }
 
-    /// What is known so far. Nothing is made up: a count that is not there is none, as an empty message of Google's has it.
+    /// What is known so far: clients of strict types leave frames whose counts are none (rig before 0.40, koog before 2026), and the last
+    /// frame's are those that count.
     fn counted(&self) -> Value {
-        self.usage.map_or_else(|| json!({}), counts)
+        counts(self.usage.unwrap_or_default())
     }
 
-    /// What a frame says of a candidate, but for its end.
-    fn said(&mut self, choice: &Choice) -> Option<Fields> {
+    /// What a frame says of a candidate, but for its end: before its calls and with them, of which some clients read the first part of
+    /// a frame alone (rig before 0.21, Prism).
+    fn said(&mut self, choice: &Choice) -> Vec<Fields> {
         let mut end = End::default();
         let open = self.open.entry(choice.index).or_default();
         let mut parts = open.parts(choice, &mut end);
@@ -211,11 +213,17 @@ impl ReplyWriter {
             known.refusal.push_str(&end.refusal);
         }
         if parts.is_empty() && choice.logprobs.is_empty() && choice.own.0.is_empty() {
-            return None;
+            return Vec::new();
         }
-        let mut written = candidate(choice.index, &parts, None, &choice.own);
+        let calls = parts.iter().position(Part::is_call).unwrap_or_default();
+        let (before, parts) = parts.split_at(calls);
+        let mut written = candidate(choice.index, parts, None, &choice.own);
         tell_logprobs(choice, &mut written);
-        Some(written)
+        let before = match before {
+            [] => None,
+            before => Some(candidate(choice.index, before, None, &Fields::default())),
+        };
+        before.into_iter().chain([written]).collect()
     }
 }
 
@@ -242,12 +250,18 @@ impl Writer for ReplyWriter {
         self.usage = frame.usage.or(self.usage.take());
         let usage = frame.own.0.get("usageMetadata").cloned();
         self.own_usage = usage.or(self.own_usage.take());
-        let choices = frame.choices.iter();
-        let candidates: Vec<Fields> = choices.filter_map(|choice| self.said(choice)).collect();
-        if !candidates.is_empty() {
-            let usage = Some(self.counted());
-            let data = reply(&self.terms, &self.start, &candidates, usage, &frame.own);
-            self.frame(&data, out);
+        let (mut before, mut candidates) = (Vec::new(), Vec::new());
+        for choice in &frame.choices {
+            let mut said = self.said(choice);
+            candidates.extend(said.pop());
+            before.append(&mut said);
+        }
+        for candidates in [before, candidates] {
+            if !candidates.is_empty() {
+                let usage = Some(self.counted());
+                let data = reply(&self.terms, &self.start, &candidates, usage, &frame.own);
+                self.frame(&data, out);
+            }
         }
     }
 

@@ -135,29 +135,33 @@ fn head(terms: &Terms, start: &Start, own: &Fields) -> Fields {
     fields
 }
 
+/// What one line says.
+#[derive(Debug, Default)]
+struct Line {
+    text: String,
+    thinking: String,
+    calls: Vec<Box<RawValue>>,
+}
+
 /// Sets what is said.
-fn say(form: Ollama, fields: &mut Fields, said: &mut Message, logprobs: &[Box<RawValue>]) {
-    let text = std::mem::take(&mut said.text);
-    let thinking = std::mem::take(&mut said.thinking);
+fn say(form: Ollama, fields: &mut Fields, said: &Line, logprobs: &[Box<RawValue>]) {
     match form {
         Ollama::Chat => {
-            let mut message = json!({"role": "assistant", "content": text});
-            if !thinking.is_empty() {
-                message["thinking"] = json!(thinking);
+            let mut message = Fields::default();
+            message.set("role", raw("assistant"));
+            message.set("content", raw(&said.text));
+            if !said.thinking.is_empty() {
+                message.set("thinking", raw(&said.thinking));
             }
-            // The calls of a stream are said at their end.
-            if said.finish.is_some() {
-                let calls = said.take_calls();
-                if !calls.is_empty() {
-                    message["tool_calls"] = json!(calls);
-                }
+            if !said.calls.is_empty() {
+                message.set("tool_calls", raw(&said.calls));
             }
             fields.set("message", raw(&message));
         }
         Ollama::Generate => {
-            fields.set("response", raw(&text));
-            if !thinking.is_empty() {
-                fields.set("thinking", raw(&thinking));
+            fields.set("response", raw(&said.text));
+            if !said.thinking.is_empty() {
+                fields.set("thinking", raw(&said.thinking));
             }
         }
     }
@@ -223,7 +227,12 @@ pub(super) fn whole(form: Ollama, terms: &Terms, reply: &Reply) -> Vec<u8> {
     said.add(choice);
     let finish = said.finish.get_or_insert(FinishReason::Stop).clone();
     let mut fields = head(terms, &reply.start, &reply.own);
-    say(form, &mut fields, &mut said, &logprobs);
+    let line = Line {
+        calls: said.take_calls(),
+        text: said.text,
+        thinking: said.thinking,
+    };
+    say(form, &mut fields, &line, &logprobs);
     let took = Took {
         rest: terms.ids.waited(),
         ..Took::default()
@@ -235,7 +244,7 @@ pub(super) fn whole(form: Ollama, terms: &Terms, reply: &Reply) -> Vec<u8> {
 /// The reply to a request that has a model loaded, or let go.
 pub(super) fn loaded(form: Ollama, terms: &Terms, unloads: bool) -> Vec<u8> {
     let mut fields = head(terms, &Start::default(), &Fields::default());
-    say(form, &mut fields, &mut Message::default(), &[]);
+    say(form, &mut fields, &Line::default(), &[]);
     fields.set("done_reason", raw(if unloads { "unload" } else { "load" }));
     fields.set("done", raw(&true));
     fields.to_json()
@@ -275,9 +284,40 @@ impl LineWriter {
         out.push(b'\n');
     }
 
+    /// What there is to say, one kind of it a line, and one call, as Ollama says it: clients look for one in each, and leave the
+    /// others (Dify, AnythingLLM, rust-genai).
     fn more(&mut self, logprobs: &[Box<RawValue>], out: &mut Vec<u8>) {
+        let thinking = std::mem::take(&mut self.said.thinking);
+        if !thinking.is_empty() {
+            let line = Line {
+                thinking,
+                ..Line::default()
+            };
+            self.say_line(&line, &[], out);
+        }
+        let text = std::mem::take(&mut self.said.text);
+        if !text.is_empty() || !logprobs.is_empty() {
+            let line = Line {
+                text,
+                ..Line::default()
+            };
+            self.say_line(&line, logprobs, out);
+        }
+        // The calls of a stream are said at their end.
+        if self.said.finish.is_some() {
+            for call in self.said.take_calls() {
+                let line = Line {
+                    calls: vec![call],
+                    ..Line::default()
+                };
+                self.say_line(&line, &[], out);
+            }
+        }
+    }
+
+    fn say_line(&self, line: &Line, logprobs: &[Box<RawValue>], out: &mut Vec<u8>) {
         let mut fields = head(&self.terms, &self.start, &self.own);
-        say(self.form, &mut fields, &mut self.said, logprobs);
+        say(self.form, &mut fields, line, logprobs);
         fields.set("done", raw(&false));
         self.line(fields, out);
     }
@@ -332,7 +372,7 @@ impl Writer for LineWriter {
         }
         let finish = self.said.finish.take();
         let mut fields = head(&self.terms, &self.start, &self.own);
-        say(self.form, &mut fields, &mut Message::default(), &[]);
+        say(self.form, &mut fields, &Line::default(), &[]);
         if let Some(note) = note {
             // Lines of JSON have no comments.
             fields.set("isogloss", raw(note));

@@ -69,6 +69,11 @@ impl Part {
         self.says_text() && self.thought_signature.is_none() && self.own.is_none()
     }
 
+    /// Whether it is a call.
+    pub(super) const fn is_call(&self) -> bool {
+        self.function_call.is_some()
+    }
+
     /// Whether it says nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.text.as_deref() == Some("") && self.thought_signature.is_none()
