@@ -6,10 +6,14 @@ use super::silence::Passing;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
+use isogloss_core::dialect::client::Client;
 use isogloss_core::ir::Framing;
 use std::fmt;
+use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::Sleep;
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -25,6 +29,43 @@ pub(super) enum ReplyBody {
     Translated(Box<Translated>),
     /// Lines of JSON, one in each frame.
     Lines(Box<Lines>),
+}
+
+/// Whether a stream breaks off at its end.
+#[derive(Default)]
+pub(super) enum Breaking {
+    /// It ends.
+    #[default]
+    No,
+    /// It does, once what it says was sent.
+    Yes(Option<Pin<Box<Sleep>>>),
+}
+
+/// What was written last is on its way so long before the connection goes.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
+impl Breaking {
+    /// That of a stream to this client that ends with an error.
+    pub(super) fn behind_error(client: &dyn Client) -> Self {
+        match client.overlooks_errors() {
+            true => Self::Yes(None),
+            false => Self::No,
+        }
+    }
+
+    /// Whether the stream ends well.
+    pub(super) const fn is_none(&self) -> bool {
+        matches!(self, Self::No)
+    }
+
+    fn poll<T>(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, BoxError>>> {
+        let Self::Yes(sleep) = self else {
+            return Poll::Ready(None);
+        };
+        let sleep = sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(LAST_WORDS)));
+        ready!(sleep.as_mut().poll(cx));
+        Poll::Ready(Some(Err("the stream ends with an error".into())))
+    }
 }
 
 /// A stream of lines, and what is left of those that came together: Ollama sends each by itself, and some clients take what they read at
@@ -78,12 +119,14 @@ impl Body for ReplyBody {
         match self.get_mut() {
             Self::Full(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
             Self::Upstream(body) => Pin::new(body).poll_frame(cx),
-            Self::Events(body) => body
-                .poll_chunk(cx)
-                .map(|chunk| Ok(chunk.map(Frame::data)).transpose()),
-            Self::Translated(body) => body
-                .poll_chunk(cx)
-                .map(|chunk| Ok(chunk.map(Frame::data)).transpose()),
+            Self::Events(body) => match ready!(body.poll_chunk(cx)) {
+                None => body.breaking().poll(cx),
+                chunk => Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk)))),
+            },
+            Self::Translated(body) => match ready!(body.poll_chunk(cx)) {
+                None => body.breaking().poll(cx),
+                chunk => Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk)))),
+            },
             Self::Lines(body) => body.poll_frame(cx),
         }
     }

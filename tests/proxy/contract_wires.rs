@@ -332,6 +332,15 @@ async fn an_untouched_stream_of_any_wire_that_just_stops_ends_with_an_error() {
                 "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
                 body.len()
             );
+            // Some of their clients read over the error: the body breaks off behind it.
+            if is_cut && ["gemini", "ollama-native"].contains(&dialect) {
+                let all = proxy.send(text).await.rest().await;
+                let told = String::from_utf8(all).unwrap();
+                assert!(told.contains(sent.trim_end()), "{dialect}: {told}");
+                assert!(told.contains("closed the connection"), "{dialect}: {told}");
+                assert!(!told.ends_with("0\r\n\r\n"), "{dialect}: {told}");
+                continue;
+            }
             let answer = proxy.send(text).await.reply().await;
             let told = answer.text();
             assert!(told.starts_with(&sent), "{dialect}: {told}");

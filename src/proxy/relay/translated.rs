@@ -7,6 +7,7 @@ use super::held::Held;
 use super::planning::UNSURE;
 use super::{ids, since_epoch, work};
 use crate::proxy::account::Record;
+use crate::proxy::body::Breaking;
 use crate::proxy::budget::Charge;
 use crate::proxy::kept::Keeping;
 use crate::proxy::rescue::defect;
@@ -150,6 +151,7 @@ pub(in crate::proxy) struct Translated {
     translator: Box<dyn Steps>,
     out: Vec<u8>,
     fault: Option<Fault>,
+    breaking: Breaking,
     stage: Pull,
     /// A violation that is let pass has been counted.
     has_passed: bool,
@@ -216,6 +218,7 @@ impl Translated {
             }),
             out: Vec::new(),
             fault: None,
+            breaking: Breaking::default(),
             stage: Pull::Running,
             has_passed: false,
             taken: 0,
@@ -308,7 +311,13 @@ impl Translated {
 
     /// Whether the client has everything.
     pub(in crate::proxy) fn is_over(&self) -> bool {
-        self.stage == Pull::Over && self.out.is_empty() && self.fault.is_none()
+        let is_sent = self.out.is_empty() && self.fault.is_none();
+        self.stage == Pull::Over && is_sent && self.breaking.is_none()
+    }
+
+    /// Whether it breaks off at its end.
+    pub(in crate::proxy) const fn breaking(&mut self) -> &mut Breaking {
+        &mut self.breaking
     }
 
     /// Ends early, where that takes anything from the client.
@@ -322,6 +331,7 @@ impl Translated {
 
     /// Writes the error that ends the stream: no `[DONE]`, no finish reason.
     fn end(&mut self, fault: Fault) {
+        self.breaking = Breaking::behind_error(self.client);
         self.source = None;
         self.stage = Pull::Over;
         let error = match fault {

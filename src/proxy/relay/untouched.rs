@@ -5,6 +5,7 @@
 use super::answer::{cut, too_late};
 use crate::proxy::App;
 use crate::proxy::account::Record;
+use crate::proxy::body::Breaking;
 use crate::proxy::budget::Charge;
 use crate::proxy::route::shutting_down;
 use crate::proxy::silence::Silence;
@@ -130,6 +131,7 @@ pub(in crate::proxy) struct Untouched {
     /// Some of an event has been sent.
     is_torn: bool,
     ending: Ending,
+    breaking: Breaking,
     record: Record,
     metrics: Arc<Metrics>,
     _open: OpenGuard,
@@ -156,6 +158,7 @@ impl Untouched {
             out_of_time: Box::pin(app.shutdown.deadline()),
             is_torn: false,
             ending: Ending::Marked,
+            breaking: Breaking::default(),
             record,
             metrics: Arc::clone(&app.metrics),
             _open: app.metrics.stream_opened(),
@@ -281,7 +284,13 @@ impl Untouched {
 
     /// Whether the client has everything.
     pub(in crate::proxy) fn is_over(&self) -> bool {
-        self.source.is_none() && self.held.is_empty() && self.seen.len() == 0
+        let is_sent = self.held.is_empty() && self.seen.len() == 0;
+        self.source.is_none() && is_sent && self.breaking.is_none()
+    }
+
+    /// Whether it breaks off at its end.
+    pub(in crate::proxy) const fn breaking(&mut self) -> &mut Breaking {
+        &mut self.breaking
     }
 
     fn whole_events(&mut self, chunk: Bytes) -> Option<Bytes> {
@@ -348,6 +357,7 @@ impl Untouched {
         self.source = None;
         self.held.clear();
         self.ending = Ending::Marked;
+        self.breaking = Breaking::behind_error(self.client);
         self.record.failed(error);
         let event = self.client.error_event(error);
         if self.is_torn {

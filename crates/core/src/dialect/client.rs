@@ -177,6 +177,12 @@ pub trait Client: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether some clients read over an error in a stream, and take what came before for all (Dify's Ollama, koog, Prism): the body
+    /// breaks off behind it, which nobody reads over.
+    fn overlooks_errors(&self) -> bool {
+        false
+    }
+
     /// Whether [`Self::last_words`] tells the end of every stream: one without any, and without the mark, broke off.
     fn has_last_words(&self) -> bool {
         false

@@ -54,6 +54,7 @@ fn streamed(translator: Panics, record: &Record) -> ReplyBody {
         translator: Box::new(translator),
         out: Vec::new(),
         fault: None,
+        breaking: Breaking::default(),
         stage: Pull::Running,
         has_passed: false,
         taken: 0,

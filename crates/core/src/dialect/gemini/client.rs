@@ -121,6 +121,10 @@ impl Client for Gemini {
         }
     }
 
+    fn overlooks_errors(&self) -> bool {
+        true
+    }
+
     fn has_last_words(&self) -> bool {
         true
     }

@@ -90,6 +90,10 @@ impl Client for Ollama {
         write::END
     }
 
+    fn overlooks_errors(&self) -> bool {
+        true
+    }
+
     fn has_last_words(&self) -> bool {
         true
     }

@@ -66,8 +66,14 @@ fn answer(turn: &mut Turn, open: &mut Vec<Open>) {
     };
     if let Some(at) = found {
         let call = open.remove(at);
-        turn.call_id.get_or_insert(call.id);
-        turn.tool.get_or_insert(call.name);
+        match turn.call_id {
+            // Some put the id where the name should be (Dify).
+            Some(_) => turn.tool = Some(call.name),
+            None => {
+                turn.call_id = Some(call.id);
+                turn.tool.get_or_insert(call.name);
+            }
+        }
     }
 }
 
