@@ -53,6 +53,7 @@ use http::{HeaderValue, Method};
 use isogloss_core::passage::Forward;
 use isogloss_core::probe::{Depth, Report};
 use isogloss_core::rules::{InText, Markup, Rule, RuleSet};
+use key::KnownKey;
 use load::Health;
 use models::Listed;
 use renewal::{Likeness, Watching};
@@ -124,7 +125,7 @@ pub struct Upstream {
     /// The key in it, which no client may see.
     key: Option<Secret>,
     /// Whether the server refuses it.
-    refused: Arc<Mutex<Option<Refused>>>,
+    known_key: Arc<Mutex<KnownKey>>,
     pin: Option<crate::config::DialectPin>,
     /// The operator's word for its models' markup.
     markup: Option<String>,
@@ -210,7 +211,7 @@ impl Upstreams {
             address,
             authorization: None,
             key: None,
-            refused: Arc::default(),
+            known_key: Arc::default(),
             pin: None,
             markup: None,
             thoughts: None,

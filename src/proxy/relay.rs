@@ -351,6 +351,7 @@ impl Relay<'_> {
                         supposition.is_borne_out(&planned.exchange.demand.request.model);
                     }
                     planned.target.upstream.succeeded(&search.model);
+                    planned.target.upstream.key_serves();
                     if search.has_fallen_back && answer.is_ok() {
                         self.app.metrics.fell_back(planned.target.upstream.index());
                     }

@@ -144,6 +144,8 @@ impl Upstream {
         let mut asked = 0;
         // How many of them were refusals, and the last one's status.
         let mut refusals = (0, 0);
+        // Whether one said that the key is made for other questions.
+        let mut is_limited = false;
         let identity = loop {
             let path = match recogniser.step() {
                 Recognition::Done(identity) => break identity,
@@ -156,6 +158,7 @@ impl Upstream {
                     lives |= answer.status < 300 && answer.body.is_some();
                     if matches!(answer.status, 401 | 403) {
                         refusals = (refusals.0 + 1, answer.status);
+                        is_limited |= self.limits_key(&answer);
                     }
                     answer
                 }
@@ -184,7 +187,8 @@ impl Upstream {
         let is_ready = matches!(*self.state.borrow(), State::Ready { .. });
         let (refused, status) = refusals;
         let is_refused = refused == answers;
-        if is_refused {
+        let is_key_refused = is_refused && !is_limited;
+        if is_key_refused {
             self.note_key(status, true);
         }
         match seen_as.is_some() {
@@ -195,8 +199,8 @@ impl Upstream {
             true if !is_refused => return Heard::Instead(State::loading()),
             _ if is_ready => {}
             // It was said.
-            _ if is_refused && self.has_key() => {}
-            _ if is_refused => {
+            _ if is_key_refused && self.has_key() => {}
+            _ if is_key_refused => {
                 tracing::warn!(parent: None, upstream = self.name(), name = self.given_name(), status, "what the upstream is cannot be asked: {WANTS_KEY}");
             }
             _ => {
@@ -211,7 +215,9 @@ impl Upstream {
         match self.ask(SIGN_OF_LIFE).await {
             Ok(Some(answer)) => {
                 // It is all that such a server is asked.
-                self.note_key(answer.status, answer.status == 401);
+                if !self.limits_key(&answer) {
+                    self.note_key(answer.status, answer.status == 401);
+                }
                 None
             }
             Ok(None) => Some(Heard::Instead(State::loading())),
@@ -227,7 +233,9 @@ impl Upstream {
             Asked::Answer(answer) if answer.status == 503 => Err(Heard::Instead(State::loading())),
             Asked::Answer(answer) => {
                 if path == SIGN_OF_LIFE {
-                    self.note_key(answer.status, false);
+                    if !self.limits_key(&answer) {
+                        self.note_key(answer.status, false);
+                    }
                     self.note_models(answer.body.as_ref());
                 }
                 Ok(Some(answer))
@@ -238,6 +246,13 @@ impl Upstream {
             Asked::Nothing if is_known => Err(Heard::Busy),
             Asked::Nothing => Ok(None),
         }
+    }
+
+    /// Whether the answer to a key is that it is made for other questions: what it is refused here, it is not elsewhere.
+    fn limits_key(&self, answer: &ProbeAnswer) -> bool {
+        let body = answer.body.as_ref();
+        let body = body.filter(|_| matches!(answer.status, 401 | 403));
+        body.is_some_and(|body| self.rules.limits_key(body))
     }
 
     /// Makes sure that the models are known, where there is a use for them.

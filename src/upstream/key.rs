@@ -7,7 +7,7 @@ use http::HeaderValue;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::redact;
 use isogloss_core::rules::Http;
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 /// A server refuses the key that it is configured with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,14 @@ pub struct Refused {
     pub status: u16,
     /// Whatever it was asked.
     pub always: bool,
+}
+
+/// What is known of the key that a server is configured with.
+#[derive(Debug, Default)]
+pub(super) struct KnownKey {
+    refused: Option<Refused>,
+    /// A request was answered with it: what it is refused beside that tells nothing of what clients ask.
+    serves: bool,
 }
 
 impl Upstream {
@@ -52,7 +60,28 @@ impl Upstream {
     /// Whether the key is refused, as far as the server's own answers to questions tell.
     #[must_use]
     pub fn refused(&self) -> Option<Refused> {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known_key().refused
+    }
+
+    /// A request was answered with the key: it is good, whatever else is refused to it.
+    pub fn key_serves(&self) {
+        if !self.has_key() {
+            return;
+        }
+        let mut known = self.known_key();
+        known.serves = true;
+        if known.refused.take().is_some() {
+            tracing::info!(parent: None, upstream = self.name(), name = self.given_name(), "a request was answered with the key that was refused: it is good for that");
+        }
+    }
+
+    /// A request was refused for the key: what it was good for may be over, and the next question tells.
+    pub fn doubt_key(&self) {
+        self.known_key().serves = false;
+    }
+
+    fn known_key(&self) -> MutexGuard<'_, KnownKey> {
+        (self.known_key.lock()).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The server answered a question that was asked with the key; `is_all` where nothing else that it was asked went better.
@@ -60,17 +89,18 @@ impl Upstream {
         if !self.has_key() {
             return;
         }
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known_key();
         match status {
+            401 | 403 if known.serves => {}
             // A key that may not list models is answered 403, and good for the rest.
             401 | 403 if is_all || status == 401 => {
-                if refused.is_none() {
+                if known.refused.is_none() {
                     tracing::warn!(parent: None, upstream = self.name(), name = self.given_name(), status, "the key that is configured was refused ({status}): {PUT_RIGHT}");
                 }
-                let always = is_all || refused.is_some_and(|refused| refused.always);
-                *refused = Some(Refused { status, always });
+                let always = is_all || known.refused.is_some_and(|refused| refused.always);
+                known.refused = Some(Refused { status, always });
             }
-            200..300 => *refused = None,
+            200..300 => known.refused = None,
             _ => {}
         }
     }

@@ -183,6 +183,9 @@ impl Upstream {
             Err(failure) => return Answer::Nothing(failure.why.as_str().to_owned()),
         };
         let (head, body) = response.into_parts();
+        if head.status.is_success() {
+            self.key_serves();
+        }
         match Limited::new(body, MAX_ANSWER_BYTES).collect().await {
             Ok(body) => Answer::Reply {
                 status: head.status.as_u16(),

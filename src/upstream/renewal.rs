@@ -191,7 +191,7 @@ impl Upstream {
             health: Arc::clone(&known.health),
             unasked: Arc::clone(&known.unasked),
             seen_as: Arc::clone(&known.seen_as),
-            refused: Arc::clone(&known.refused),
+            known_key: Arc::clone(&known.known_key),
             admission: Arc::clone(&known.admission),
             ..self
         }

@@ -3,10 +3,14 @@
 
 mod passage;
 
+use crate::support::chat::{JSON, PLAIN, completion};
 use crate::support::proxy;
+use isogloss::upstream::Proof;
 use isogloss_testing::scripted;
 use proxy::{Proxy, post};
 use scripted::{PATIENCE, Scripted, Step, chunk, end, head, reply, send};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 
@@ -254,6 +258,59 @@ async fn a_key_that_lists_no_models_but_is_asked_with_is_told_and_keeps_nobody_u
     tokio::time::timeout(PATIENCE, told).await.unwrap();
     let refused = proxy.upstream(0).refused().unwrap();
     assert_eq!((refused.status, refused.always), (401, false));
+}
+
+#[tokio::test]
+async fn a_key_that_serves_is_good_though_it_may_not_list_models() {
+    const UNKNOWN: &str = r#"{"error":"Unauthorized"}"#;
+    const LIMITED: &str = r#"{"error":{"message":"You have insufficient permissions for this operation. Missing scopes: api.model.read.","type":"invalid_request_error","code":null}}"#;
+    for (words, proof) in [(UNKNOWN, Proof::KeyRefused), (LIMITED, Proof::NotAsked)] {
+        let is_revoked = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&is_revoked);
+        let mut upstream = Scripted::start(move |got| match got.method.as_str() {
+            "POST" if !is_over.load(Ordering::SeqCst) => {
+                vec![reply(200, JSON, &completion("hi"))]
+            }
+            "POST" => vec![reply(401, JSON, UNKNOWN)],
+            _ => vec![reply(401, JSON, words)],
+        })
+        .await;
+        upstream.answer_by_script();
+        let proxy = Proxy::with(&[&upstream.url()], |config| {
+            let one = &mut config.upstreams[0];
+            one.api_key = Some(isogloss::config::Secret::new("restricted".to_owned()));
+            one.dialect = isogloss::config::DialectPin::parse("openai@1");
+            config.probe = isogloss_core::probe::Depth::Light;
+        })
+        .await;
+        until(|| proxy.upstream(0).proof() != Proof::Asking).await;
+        assert_eq!(proxy.upstream(0).proof(), proof, "{words}");
+        assert_eq!(proxy.chat(PLAIN).await.reply().await.status, 200);
+        while upstream.next().await.method == "GET" {}
+        assert_eq!(proxy.upstream(0).proof(), Proof::NotAsked, "{words}");
+        assert_eq!(proxy.upstream(0).refused(), None, "{words}");
+        // What it is refused afterwards is what it was refused before: the list is asked for twice, one after the other.
+        proxy.upstream(0).doubt();
+        for _ in 0..2 {
+            assert_eq!(upstream.next().await.method, "GET");
+        }
+        assert_eq!(proxy.upstream(0).refused(), None, "{words}");
+        // Until clients are refused, too.
+        is_revoked.store(true, Ordering::SeqCst);
+        assert_eq!(proxy.chat(PLAIN).await.reply().await.status, 401);
+        proxy.upstream(0).doubt();
+        until(|| proxy.upstream(0).proof() == proof).await;
+    }
+}
+
+async fn until(holds: impl Fn() -> bool) {
+    let held = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let held = tokio::time::timeout(PATIENCE, held).await;
+    assert!(held.is_ok(), "it never holds");
 }
 
 // --- reaching the upstream -----------------------------------------------------------------------

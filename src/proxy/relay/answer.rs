@@ -240,6 +240,9 @@ impl Answer<'_> {
         self.relay.record.came(&body);
         // What it says of a key that is not the client's would be taken for the client's.
         let is_of_key = error.kind == Kind::UpstreamAuth && upstream.has_key();
+        if is_of_key && error.status() == 401 {
+            upstream.doubt_key();
+        }
         let may_be_own = rule.ends.own_errors && !is_of_key;
         match self.told(error, &exchange::launch_facts(rule, &body)) {
             Broken::Error(error) if may_be_own && self.is_own_error(&head, &body) => {

@@ -25,6 +25,8 @@ pub(super) struct Errors {
     pub(super) refused: Arc<[String]>,
     /// Pieces of what is said where the model wrote something of which the server makes nothing.
     pub(super) garbled: Arc<[String]>,
+    /// Pieces of what is said of a key that is made for other questions than this.
+    pub(super) limited_key: Arc<[String]>,
 }
 
 /// Reads them.
@@ -62,7 +64,8 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
     }
     let common = launch(&mut file, &mut keys);
     let fields = fields(&mut file, &mut keys);
-    let [too_long, refused, garbled] = ["context_length", "refused", "garbled"].map(|table| {
+    let tables = ["context_length", "refused", "garbled", "limited_key"];
+    let [too_long, refused, garbled, limited_key] = tables.map(|table| {
         let mut pieces = Vec::new();
         for mut keys in keys.tables(&mut file, table) {
             let contains = keys.required(&mut file, "contains", "a piece of the error message");
@@ -79,6 +82,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
         too_long: too_long.into(),
         refused: refused.into(),
         garbled: garbled.into(),
+        limited_key: limited_key.into(),
     };
     match file.faults.is_empty() {
         true => Ok(errors),

@@ -10,6 +10,7 @@ use crate::datafile::{RuleFault, Source};
 use crate::ir::Wire;
 use crate::markup::Formats;
 use crate::schema::Profile;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// A file under `rules/` and its text.
@@ -82,6 +83,8 @@ pub struct RuleSet {
     thoughts: Arc<ThoughtForms>,
     fallback: String,
     formats: Arc<Formats>,
+    /// Pieces of what is said of a key that is made for other questions.
+    limited_key: Arc<[String]>,
 }
 
 impl RuleSet {
@@ -170,6 +173,7 @@ impl RuleSet {
                 profiles,
                 formats,
                 thoughts,
+                limited_key: errors.limited_key,
             }),
             [first, second, ..] => {
                 let name = format!("{second}.toml");
@@ -278,6 +282,15 @@ impl RuleSet {
             .iter()
             .flat_map(|dialect| &dialect.recognise.hosts)
             .any(|known| known.split('/').next() == Some(host.as_str()))
+    }
+
+    /// Whether a server that refuses what it was asked with a key says that the key is made for other questions: it may be good
+    /// for what clients ask.
+    #[must_use]
+    pub fn limits_key(&self, answer: &Value) -> bool {
+        let said = answer.to_string();
+        let mut pieces = self.limited_key.iter();
+        pieces.any(|piece| said.contains(piece.as_str()))
     }
 
     /// The dialect of a server that nothing recognises.

@@ -117,6 +117,17 @@ fn tools_are_shown_as_each_vllm_renders_them() {
 }
 
 #[test]
+fn a_key_that_is_made_for_other_questions_is_told_from_one_that_is_refused() {
+    let set = RuleSet::builtin();
+    let says = |message: &str| set.limits_key(&json!({"error": {"message": message}}));
+    assert!(says(
+        "You have insufficient permissions for this operation."
+    ));
+    assert!(says("Missing scopes: api.model.read."));
+    assert!(!says("Incorrect API key provided: sk-1."));
+}
+
+#[test]
 fn an_unknown_version_is_taken_for_the_newest() {
     let set = RuleSet::builtin();
     let unknown = set.resolve("vllm", None).unwrap();
