@@ -309,6 +309,9 @@ async fn forward(
                     }
                 } else {
                     upstream.succeeded(&model);
+                    if reply.status().is_success() && is_answered_to_a_key(path) {
+                        upstream.key_serves();
+                    }
                 }
                 let reply = Place::holding(place.as_ref(), reply);
                 let passed = Passed {
@@ -470,8 +473,18 @@ impl Passed<'_> {
             let message = "the upstream went over to another protocol, for which it was not asked";
             return Err(Error::new(Kind::UpstreamBadReply, message));
         }
-        let is_error = reply.status().as_u16() >= 400 && *method != Method::HEAD;
+        let status = reply.status().as_u16();
+        let is_error = status >= 400 && *method != Method::HEAD;
         if is_error && upstream.has_key() {
+            if status == 401 && !is_safe(method) {
+                upstream.doubt_key();
+            }
+            // What it says of a key that is not the client's would be taken for the client's.
+            let is_of_key = fault_kind(method, status) == Some(Kind::UpstreamAuth);
+            if let Some(rule) = upstream.rule().filter(|_| is_of_key) {
+                let (_head, _body, error) = relay::refusal_of(upstream, &rule, reply).await;
+                return Err(upstream.redact_error(error));
+            }
             return super::redacted::reply(self.app, upstream, reply).await;
         }
         if !is_events(&reply) {
@@ -512,6 +525,11 @@ fn fault_kind(method: &Method, status: u16) -> Option<Kind> {
         500.. => Some(Kind::UpstreamFailed),
         _ => None,
     }
+}
+
+/// Whether who is answered well there has shown a key that is good: what stands outside of `/v1` is often open to all.
+fn is_answered_to_a_key(path: &str) -> bool {
+    path.starts_with("/v1/") && passage::computes(path)
 }
 
 /// Whether a reply is a stream of events in which another can be written.

@@ -297,6 +297,28 @@ async fn a_key_that_only_the_operator_knows_is_in_no_error() {
 }
 
 #[tokio::test]
+async fn a_key_of_the_operators_that_is_refused_is_no_clients_where_requests_are_only_forwarded() {
+    const WRONG: &str = r#"{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","code":"invalid_api_key"}}"#;
+    let json = "content-type: application/json\r\n";
+    let upstream = Scripted::start(move |_got| vec![reply(401, json, WRONG)]).await;
+    for (key, code) in [(Some(KEY), "upstream_auth"), (None, "invalid_api_key")] {
+        let proxy = Proxy::with(&[&upstream.url()], |config| {
+            config.upstreams[0].api_key = key.map(|key| Secret::new(key.to_owned()));
+        })
+        .await;
+        proxy.until_upstream(0, "ready").await;
+        for path in ["/v1/embeddings", "/v1/audio/speech"] {
+            let told = asked(&proxy, path, r#"{"model":"m","input":"hi"}"#).await;
+            assert_eq!(told.status, 401, "{path}");
+            let error = &told.json()["error"];
+            assert_eq!(error["code"], code, "{path}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains("Incorrect API key provided."), "{message}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_route_under_a_vendors_prefix_is_translated_as_well() {
     let (mut upstream, proxy) = upstream(chat).await;
     for path in [
