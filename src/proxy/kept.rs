@@ -1,17 +1,18 @@
 //! Replies that are kept: what a request goes on from is put before it; its reply is handed to the store when it is
 //! complete; and what is asked about a kept reply is answered here, without any server.
 
-use super::App;
 use super::account;
-use super::body::ReplyBody;
-use super::headers;
+use super::body::{BoxError, ReplyBody};
 use super::relay::work;
+use super::{App, headers, pass, relay};
 use crate::config::StorePlace;
 use crate::store::{Owner, Record, Store, StoreError, Ticket};
 use crate::upstream::{Upstream, Wanted};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http_body::Body;
+use http_body_util::Full;
 use isogloss_core::dialect::client::Client;
 use isogloss_core::dialect::keeper::{Keeper, Kept, KeptPart, KeptRoute, Known};
 use isogloss_core::error::{Error, Kind};
@@ -173,7 +174,8 @@ pub(super) async fn follow(
 }
 
 /// What is asked about kept replies, or of whoever keeps them, that is answered here: where there is no store, a server
-/// that has the routes is sent the request as it is.
+/// that has the routes is sent the request as it is. Which server puts a conversation in short is the model's to say, unless all
+/// have the route.
 pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRoute<'p>> {
     let path = request.uri().path();
     let route = passage::kept(path)?;
@@ -182,14 +184,55 @@ pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRou
         Method::GET | Method::DELETE => true,
         _ => false,
     };
-    let may_pass = store(app).is_none() || route.what == KeptPart::Compact;
-    let is_passed = may_pass
-        && app
-            .upstreams
-            .any(&Wanted::default(), |_upstream| true)
-            .as_ref()
-            .is_ok_and(keeps_itself);
+    let has_route = || match route.what {
+        KeptPart::Compact => app.upstreams.iter().all(keeps_itself),
+        KeptPart::Reply | KeptPart::Input | KeptPart::Cancel => {
+            let first = app.upstreams.any(&Wanted::default(), |_upstream| true);
+            first.as_ref().is_ok_and(keeps_itself)
+        }
+    };
+    let is_passed = is_asked && store(app).is_none() && has_route();
     (is_asked && !is_passed).then_some(route)
+}
+
+/// Answers a request for a conversation in short: the server that has the route and the model is sent it as it is, where
+/// nothing is kept here that it could go on from.
+///
+/// # Errors
+/// As for every request.
+pub(super) async fn compact<B>(
+    app: &App,
+    client: &'static dyn Client,
+    request: Request<B>,
+    record: &account::Record,
+) -> Result<Response<ReplyBody>, Error>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static,
+{
+    if store(app).is_some() || !app.upstreams.iter().any(keeps_itself) {
+        return relay::relay(app, client, request, record).await;
+    }
+    let (head, body) = request.into_parts();
+    let body = relay::incoming::read(body, app).await?;
+    let path = head.uri.path();
+    let way = passage::way(path);
+    // What is wrong with the body is told by whoever reads the rest of it.
+    let model = work(body.len(), || passage::model_of(path, &body)).unwrap_or_default();
+    let wanted = Wanted {
+        model: &model,
+        ..Wanted::default()
+    };
+    let first = app.upstreams.any(&wanted, |one| record.may_use(one));
+    // Any of them may be the one that is sent it.
+    let have = app
+        .upstreams
+        .usable(|one| record.may_use(one) && one.has(&model));
+    let is_passed = first.as_ref().is_ok_and(keeps_itself) && have.iter().all(keeps_itself);
+    let request = Request::from_parts(head, Full::new(body));
+    match is_passed {
+        true => pass::pass(app, request, way, record).await,
+        false => relay::relay(app, client, request, record).await,
+    }
 }
 
 /// Answers what is asked about a kept reply.

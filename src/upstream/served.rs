@@ -93,7 +93,8 @@ impl Upstream {
     }
 
     /// Whether it has a model: as the operator says, else as it lists.
-    pub(super) fn has(&self, model: &str) -> bool {
+    #[must_use]
+    pub fn has(&self, model: &str) -> bool {
         if self.served.alias(model).is_some() {
             return true;
         }

@@ -503,6 +503,56 @@ async fn before_a_server_of_the_same_wire_what_it_stores_is_asked_of_it() {
 }
 
 #[tokio::test]
+async fn who_puts_a_conversation_in_short_is_the_models_to_say() {
+    let hosted = |got: &Got| {
+        let asked = format!("{{\"asked\":\"{} {}\"}}", got.method, got.target);
+        vec![isogloss_testing::scripted::reply(200, JSON, &asked)]
+    };
+    let hosted = Scripted::start(hosted).await;
+    let mut own = Scripted::start(counting).await;
+    let urls = [hosted.url(), own.url()];
+    let proxy = Proxy::with(&[&urls[0], &urls[1]], |config| {
+        config.upstreams[0].dialect = isogloss::config::DialectPin::parse("openai");
+        config.upstreams[0].models = vec!["gpt*".to_owned()];
+        config.upstreams[1].models = vec!["qwen*".to_owned()];
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    proxy.until_upstream(1, "ready").await;
+    let path = "/v1/responses/compact";
+    let compact = async |model: &str| {
+        let body = json!({"model": model, "input": "long"});
+        ask(&proxy, "POST", path, "me", &body).await.json()
+    };
+    assert_eq!(
+        compact("gpt-5").await,
+        json!({"asked": format!("POST {path}")})
+    );
+    let told = compact("qwen3").await;
+    assert_eq!(told["object"], "response.compaction", "{told}");
+    assert_eq!(own.next().await.target, "/v1/chat/completions");
+}
+
+#[tokio::test]
+async fn what_only_we_keep_is_put_in_short_here_whoever_is_asked() {
+    let mut upstream = Scripted::start(counting).await;
+    let url = upstream.url();
+    let proxy = Proxy::with(&[&url], |config| {
+        config.upstreams[0].dialect = isogloss::config::DialectPin::parse("openai");
+        config.responses.store = StorePlace::Memory;
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    let first = create(&proxy, "me", json!({"input": "one"})).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    let body = json!({"model": "m", "previous_response_id": first.json()["id"]});
+    let told = ask(&proxy, "POST", "/v1/responses/compact", "me", &body).await;
+    assert_eq!(told.json()["object"], "response.compaction");
+    assert_eq!(upstream.next().await.target, "/v1/chat/completions");
+    assert_eq!(upstream.next().await.target, "/v1/chat/completions");
+}
+
+#[tokio::test]
 async fn an_item_of_a_reply_that_was_asked_by_the_name_of_another_is_found() {
     let (_upstream, proxy) = keeping(StorePlace::Memory).await;
     let user = |text: &str| json!({"role": "user", "content": text});
