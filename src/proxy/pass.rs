@@ -155,14 +155,19 @@ fn is_json(head: &Parts) -> bool {
     media_type.is_some_and(kinds::is_json)
 }
 
+/// Whether some server that whoever asks may use is asked this.
+pub(super) fn has_forwarding(app: &App, method: &Method, path: &str, record: &Record) -> bool {
+    let mut upstreams = app.upstreams.iter();
+    upstreams.any(|one| record.may_use(one) && one.forwards(method, path))
+}
+
 /// Whether some server is asked this at all: its key goes along.
 ///
 /// # Errors
 /// None is.
 fn is_forwarded(app: &App, head: &Parts, way: Way, record: &Record) -> Result<(), Error> {
     let path = head.uri.path();
-    let mut upstreams = app.upstreams.iter();
-    if upstreams.any(|one| record.may_use(one) && one.forwards(&head.method, path)) {
+    if has_forwarding(app, &head.method, path, record) {
         return Ok(());
     }
     // Told what is wrong with it, a client can do better than ask for the path to be added.

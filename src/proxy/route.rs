@@ -75,7 +75,9 @@ where
                     // Somebody is there; no server needs to be asked for that.
                     return Ok(Response::new(ReplyBody::full(Bytes::new())));
                 }
-                if request.method() == Method::GET && matches!(path, "" | "/") {
+                let is_root = request.method() == Method::GET && matches!(path, "" | "/");
+                // A server's own page is there, where everything is forwarded.
+                if is_root && !pass::has_forwarding(&app, request.method(), path, &record) {
                     return Ok(greeting(request.headers()));
                 }
                 // Whatever the client wrote, the server is asked at the plan's own path.

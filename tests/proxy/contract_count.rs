@@ -3,6 +3,7 @@
 
 use crate::support::proxy::{self, Proxy, post};
 use isogloss::config::DialectPin;
+use isogloss_core::passage::Forward;
 use isogloss_testing::scripted::{Got, Scripted, Step, reply};
 use serde_json::{Value, json};
 
@@ -309,13 +310,15 @@ async fn whether_somebody_is_there_is_answered_without_a_server() {
         let answer = String::from_utf8(client.rest().await).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
+    let url = upstream.url();
+    let greeting = Proxy::with(&[&url], |config| config.forward = Forward::default()).await;
     for (accepted, text) in [
         ("*/*", "Ollama is running"),
         ("text/html", "Isogloss is running"),
     ] {
         let request =
             format!("GET / HTTP/1.1\r\nhost: p\r\naccept: {accepted}\r\nconnection: close\r\n\r\n");
-        let mut client = proxy.send(request).await;
+        let mut client = greeting.send(request).await;
         let answer = String::from_utf8(client.rest().await).unwrap();
         assert!(
             answer.starts_with("HTTP/1.1 200") && answer.contains(text),

@@ -117,10 +117,15 @@ pub fn not_forwarded(method: &str, path: &str) -> Error {
     const MAX_CHARS: usize = 120;
     let is_plain = |letter: &char| letter.is_ascii_graphic() && !matches!(letter, '`' | '"');
     let path: String = path.chars().filter(is_plain).take(MAX_CHARS).collect();
-    let message = format!(
-        "`{method} {path}` is not forwarded: only inference is. If clients need it, the operator adds the path: \
-         forward = [\"{path}\"] in isogloss.toml, or --forward {path}"
-    );
+    // What the list of paths does not take is no advice.
+    let remedy = match Forward::parse(&path) {
+        Ok(added) if added != Forward::default() => format!(
+            "If clients need it, the operator adds the path: forward = [\"{path}\"] in isogloss.toml, or --forward {path}"
+        ),
+        _ => "It cannot be added by itself: only forward = [\"*\"] in isogloss.toml has it, which is for everything"
+            .to_owned(),
+    };
+    let message = format!("`{method} {path}` is not forwarded: only inference is. {remedy}");
     Error::new(Kind::RouteNotForwarded, message)
 }
 

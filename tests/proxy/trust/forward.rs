@@ -38,6 +38,7 @@ async fn what_is_no_inference_is_404_in_the_callers_shape_and_reaches_no_server(
         ("GET", "/v1/chat/completions", "/error/message"),
         ("GET", "/v1/messages/batches", "/error/message"),
         ("DELETE", "/api/delete", "/error"),
+        ("POST", "/", "/error/message"),
         ("POST", "/v1/embeddings/..%2ffiles", "/error/message"),
     ] {
         let reply = asked(&proxy, method, path).await;
@@ -47,9 +48,30 @@ async fn what_is_no_inference_is_404_in_the_callers_shape_and_reaches_no_server(
         let message = message.unwrap_or_else(|| panic!("{path}: {json}"));
         let bare = path.split('?').next().unwrap();
         let remedy = format!("--forward {bare}");
-        assert!(message.contains(&remedy), "{path}: {message}");
+        // What is advised is taken.
+        match Forward::parse(bare) {
+            Ok(_) => assert!(message.contains(&remedy), "{path}: {message}"),
+            Err(_) => assert!(!message.contains("--forward"), "{path}: {message}"),
+        }
     }
     assert_eq!(upstream.left(), 0);
+}
+
+#[tokio::test]
+async fn the_root_is_a_greeting_unless_everything_is_forwarded() {
+    let mut upstream = Scripted::start(ok).await;
+    let proxy = keyed(&upstream, "/v1/files").await;
+    assert_eq!(asked(&proxy, "GET", "/").await.text(), "Ollama is running");
+    let refused = asked(&proxy, "POST", "/").await;
+    assert_eq!(refused.status, 404);
+    let message = refused.text();
+    assert!(message.contains("forward = [\\\"*\\\"]"), "{message}");
+    assert_eq!(upstream.left(), 0);
+    let proxy = keyed(&upstream, "*").await;
+    for method in ["GET", "POST"] {
+        assert_eq!(asked(&proxy, method, "/").await.text(), "ok");
+        assert_eq!(upstream.next().await.target, "/");
+    }
 }
 
 #[tokio::test]
