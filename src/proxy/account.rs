@@ -223,7 +223,7 @@ impl Open {
 
     fn outcome(&self, facts: &Facts) -> Outcome {
         if let Some(kind) = self.kind {
-            return Outcome::from(kind);
+            return facts.outcome_of(kind);
         }
         if let Some(outcome) = facts.outcome {
             return outcome;

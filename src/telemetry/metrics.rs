@@ -34,6 +34,8 @@ pub enum Outcome {
     ClientError,
     /// The upstream failed.
     UpstreamError,
+    /// The upstream limits the rate, which is no failure of its.
+    UpstreamLimited,
     /// The proxy was at a limit, shutting down, or wrong.
     ProxyError,
     /// The client went away first.
@@ -50,6 +52,7 @@ impl Outcome {
             Self::Violated => "violated",
             Self::ClientError => "client_error",
             Self::UpstreamError => "upstream_error",
+            Self::UpstreamLimited => "upstream_limited",
             Self::ProxyError => "proxy_error",
             Self::ClientGone => "client_gone",
         }
@@ -61,6 +64,7 @@ impl From<Kind> for Outcome {
         match (kind, kind.side()) {
             (Kind::ConstraintViolated, _) => Self::Violated,
             (Kind::ClientGone, _) => Self::ClientGone,
+            (Kind::UpstreamRateLimited, _) => Self::UpstreamLimited,
             (_, Side::Client) => Self::ClientError,
             (_, Side::Upstream) => Self::UpstreamError,
             (_, Side::Proxy) => Self::ProxyError,

@@ -211,9 +211,9 @@ async fn a_key_that_is_refused_whatever_is_asked_keeps_a_new_proxy_unready_and_i
     let json = "content-type: application/json\r\n";
     let upstream = Scripted::start(move |_got| vec![reply(401, json, WRONG)]).await;
     upstream.answer_by_script();
-    for (key, is_proven, code) in [
-        (Some("wrong"), false, "upstream_auth"),
-        (None, true, "invalid_api_key"),
+    for (key, is_proven, code, outcome) in [
+        (Some("wrong"), false, "upstream_auth", "upstream_error"),
+        (None, true, "invalid_api_key", "client_error"),
     ] {
         let proxy = Proxy::with(&[&upstream.url()], |config| {
             let key = key.map(|key| isogloss::config::Secret::new(key.to_owned()));
@@ -231,6 +231,9 @@ async fn a_key_that_is_refused_whatever_is_asked_keeps_a_new_proxy_unready_and_i
         assert_eq!(error["code"], code);
         let message = error["message"].as_str().unwrap();
         assert!(message.contains("Incorrect API key."), "{message}");
+        // Whoever showed it can mend it.
+        let counted = format!("outcome=\"{outcome}\"}} 1");
+        proxy.until_metrics_say(&counted).await;
     }
 }
 

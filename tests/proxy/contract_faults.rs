@@ -529,6 +529,9 @@ async fn a_date_in_retry_after_is_the_longest_wait() {
     let reply = proxy.chat(&demand(false)).await.reply().await;
     assert_eq!(error(&reply), (429, "upstream_rate_limited".to_owned()));
     assert_eq!(reply.header("retry-after"), Some("60"));
+    proxy
+        .until_metrics_say("outcome=\"upstream_limited\"} 1")
+        .await;
 }
 
 #[tokio::test]

@@ -67,7 +67,7 @@ const counted = (name, heads, labels) => table("counted by " + heads.join(" and 
 
 const TONE = { ready: "good", enforces: "good", enforced: "good", native: "good", ok: "good", down: "bad", refuse: "bad",
   refused: "bad", ignored: "bad", violated: "bad", upstream_error: "bad", proxy_error: "bad", enforces_nothing: "bad", key_refused: "bad",
-  instruct: "warn", unclear: "warn", loading: "warn", passed: "warn", client_error: "warn", client_gone: "warn" };
+  instruct: "warn", unclear: "warn", loading: "warn", passed: "warn", upstream_limited: "warn", client_error: "warn", client_gone: "warn" };
 const outcome = (word) => tag(word, TONE[word] || "warn");
 
 function upstream(one, index) {

@@ -6,7 +6,7 @@ use crate::telemetry::{Outcome, UNVERIFIED};
 use crate::upstream::{Pieces, Upstream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use isogloss_core::dialect::client::Client;
-use isogloss_core::error::Error;
+use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::Exchange;
 use isogloss_core::ir::{Constraint, Loss, Repairs, Strategy, Violation};
 use isogloss_core::rules::Rule;
@@ -34,6 +34,8 @@ pub(super) struct Facts {
     /// The name that the operator gave that.
     pub(super) upstream_name: Option<String>,
     pub(super) dialect: Option<String>,
+    /// The key that the upstream is asked with is the client's own.
+    is_clients_key: bool,
     pub(super) strategy: Option<Strategy>,
     /// Something is demanded that nothing verifies.
     pub(super) is_unverified: bool,
@@ -176,6 +178,7 @@ impl Record {
         let mut facts = self.facts();
         facts.upstream = Some(upstream.name().to_owned());
         facts.upstream_name = upstream.given_name().map(str::to_owned);
+        facts.is_clients_key = !upstream.has_key();
     }
 
     /// Which of several servers answers, and for which model where that is not the client's word.
@@ -269,7 +272,7 @@ impl Record {
     /// The reply ended with an error after it had begun.
     pub(in crate::proxy) fn failed(&self, error: &Error) {
         let mut facts = self.facts();
-        facts.outcome = Some(Outcome::from(error));
+        facts.outcome = Some(facts.outcome_of(error.kind));
         facts.code = Some(error.kind.code());
         facts.fault = Some(error.clone());
     }
@@ -298,6 +301,14 @@ impl Record {
 }
 
 impl Facts {
+    /// What a failure of this kind counts as: whoever shows a key of their own that is refused can mend it.
+    pub(super) fn outcome_of(&self, kind: Kind) -> Outcome {
+        match kind {
+            Kind::UpstreamAuth if self.is_clients_key => Outcome::ClientError,
+            kind => Outcome::from(kind),
+        }
+    }
+
     /// The time since the first byte went upstream, less the proxy's own.
     pub(super) fn upstream_time(&self) -> Option<Duration> {
         let (sent, own_before) = self.sent?;

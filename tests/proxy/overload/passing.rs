@@ -81,11 +81,11 @@ async fn what_takes_its_time_and_goes_on_comes_through_as_it_is() {
 
 #[tokio::test]
 async fn what_a_server_refuses_there_is_counted_as_its_failure() {
-    for (status, code) in [
-        (500, Some("upstream_error")),
-        (401, Some("upstream_auth")),
-        (429, Some("upstream_rate_limited")),
-        (404, None),
+    for (status, code, outcome) in [
+        (500, Some("upstream_error"), "upstream_error"),
+        (401, Some("upstream_auth"), "client_error"),
+        (429, Some("upstream_rate_limited"), "upstream_limited"),
+        (404, None, "client_error"),
     ] {
         let (_upstream, proxy) = before(vec![reply(status, JSON, "{}")]).await;
         let mut client = proxy.send(post(EMBEDDINGS, INPUT)).await;
@@ -99,6 +99,8 @@ async fn what_a_server_refuses_there_is_counted_as_its_failure() {
         }
         let is_counted = proxy.has_counted("isogloss_upstream_errors_total{");
         assert_eq!(is_counted, code.is_some(), "{status}");
+        let ended = format!("outcome=\"{outcome}\"}} 1");
+        proxy.until_metrics_say(&ended).await;
     }
 }
 
