@@ -11,6 +11,7 @@ use crate::proxy::{self, App};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
+use isogloss_core::json::value_of;
 use isogloss_core::rules::Rule;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -133,7 +134,7 @@ pub(super) async fn explained(app: &App, question: &[u8]) -> Result<Value, Fault
                     "code": error.kind.code(),
                     "param": error.param,
                     "message": error.message,
-                    "body": serde_json::from_slice::<Value>(&body).unwrap_or_default(),
+                    "body": value_of(&body).unwrap_or_default(),
                 },
             }));
         }

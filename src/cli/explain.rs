@@ -15,6 +15,7 @@ use isogloss_core::error::Error;
 use isogloss_core::exchange::{self, End, Exchange, Fault, MAX_OUTLINES, Opened, StreamTranslator};
 use isogloss_core::ir::Framing;
 use isogloss_core::ir::{Constraint, Ids, RepairStep, Repairs, Rewrap};
+use isogloss_core::json::value_of;
 use isogloss_core::passage;
 use isogloss_core::rules::Rule;
 use isogloss_core::verify::Checks;
@@ -351,7 +352,7 @@ fn constraint_json(at: &str, constraint: &Constraint) -> Value {
 /// The body that the server gets: the client's own where it goes through untouched.
 fn upstream_body(explained: &Exchange) -> Value {
     match explained.sent() {
-        Some(body) => serde_json::from_slice(body).unwrap_or_default(),
+        Some(body) => value_of(body).unwrap_or_default(),
         None => json!(explained.demand.request.fields),
     }
 }
@@ -360,12 +361,12 @@ fn upstream_body(explained: &Exchange) -> Value {
 fn then(explained: &Exchange) -> Option<(String, Value)> {
     let pending = explained.asked.as_ref()?.pending.as_ref()?;
     let asked = pending.preview("<the prompt>");
-    let body = serde_json::from_slice(&asked.body).unwrap_or_default();
+    let body = value_of(&asked.body).unwrap_or_default();
     Some((asked.path, body))
 }
 
 fn replayed_json(client: &dyn Client, replayed: &Replayed) -> Value {
-    let body = |bytes: &[u8]| match serde_json::from_slice::<Value>(bytes) {
+    let body = |bytes: &[u8]| match value_of(bytes) {
         Ok(value) => value,
         Err(_) => json!(String::from_utf8_lossy(bytes)),
     };

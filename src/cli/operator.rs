@@ -144,7 +144,7 @@ impl Operator {
         })?;
         let status = reply.status();
         let text = reply.text().await.unwrap_or_default();
-        let value: Option<Value> = serde_json::from_str(&text).ok();
+        let value = isogloss_core::json::value(&text).ok();
         match value {
             Some(value) if status.is_success() => Ok(value),
             Some(value) => {

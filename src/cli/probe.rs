@@ -448,7 +448,7 @@ async fn read(response: reqwest::Response) -> ProbeAnswer {
     ProbeAnswer {
         status,
         headers,
-        body: serde_json::from_slice(&body).ok(),
+        body: isogloss_core::json::value_of(&body).ok(),
     }
 }
 

@@ -4,6 +4,7 @@ use super::client::{Outgoing, Payload};
 use super::{State, Upstream, Why};
 use http::{HeaderMap, Method};
 use http_body_util::{BodyExt, Limited};
+use isogloss_core::json::value_of;
 use isogloss_core::probe::Depth;
 use isogloss_core::rules::{Identity, MarkupSeen, ProbeAnswer, Recogniser, Recognition, Rule};
 use serde_json::Value;
@@ -311,8 +312,6 @@ async fn answer(response: http::Response<reqwest::Body>) -> ProbeAnswer {
         headers: headers
             .map(|(name, value)| (name.to_string(), text(value)))
             .collect(),
-        body: body
-            .ok()
-            .and_then(|body| serde_json::from_slice(&body.to_bytes()).ok()),
+        body: body.ok().and_then(|body| value_of(&body.to_bytes()).ok()),
     }
 }

@@ -29,6 +29,7 @@ mod early;
 mod hostile;
 mod journal;
 mod metrics;
+mod nesting;
 mod overload;
 mod reload;
 mod simulated;

@@ -16,5 +16,5 @@ pub(crate) use braces::Braces;
 pub use line::on_one_line;
 pub use mend::mend;
 pub(crate) use mend::mend_words;
-pub(crate) use value::{Tree, names_private, object, refuse};
+pub(crate) use value::{first, names_private, object, refuse};
 pub use value::{value, value_of};

@@ -160,7 +160,7 @@ fn reply(client: &dyn Client, replayed: &Replayed, text: &mut String) {
     text.push('\n');
     if !body.is_empty() {
         *text += "\nwhat the client gets:\n";
-        *text += &match serde_json::from_slice::<serde_json::Value>(body) {
+        *text += &match isogloss_core::json::value_of(body) {
             Ok(json) => format!("{json:#}\n"),
             Err(_) => String::from_utf8_lossy(body).into_owned(),
         };

@@ -257,7 +257,9 @@ fn relay(line: &[u8]) {
 
 /// Level and text of a line of the worker's log.
 fn logged(line: &[u8]) -> Option<(String, String)> {
-    let line: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).ok()?;
+    let serde_json::Value::Object(line) = isogloss_core::json::value_of(line).ok()? else {
+        return None;
+    };
     // llama.cpp warns of what is meant: one cache for all slots is larger than one conversation.
     let is_native = line.get("target").and_then(|target| target.as_str()) == Some("llama");
     let level = match line.get("level")?.as_str()? {

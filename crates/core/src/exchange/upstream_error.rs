@@ -110,7 +110,7 @@ pub fn says(request: &[u8], words: &str) -> bool {
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
-    serde_json::from_slice(request).is_ok_and(|value| holds(&value, words))
+    crate::json::value_of(request).is_ok_and(|value| holds(&value, words))
 }
 
 /// The facts about the server's launch, or its model, that its error may tell of, in the order in which they are to be

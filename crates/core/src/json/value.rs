@@ -32,6 +32,13 @@ pub fn value_of(json: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(json).map(|Tree(value)| value)
 }
 
+/// The value that a text begins with, and how many of its bytes that takes.
+pub(crate) fn first(text: &str) -> Option<(Value, usize)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Tree>();
+    let Tree(value) = values.next()?.ok()?;
+    Some((value, values.byte_offset()))
+}
+
 /// The members of an object.
 ///
 /// # Errors
@@ -67,8 +74,7 @@ pub(crate) fn refuse<E: de::Error>(name: &str) -> Result<(), E> {
     }
 }
 
-/// A value in what else is read.
-pub(crate) struct Tree(pub(crate) Value);
+struct Tree(Value);
 
 impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -135,7 +141,7 @@ impl<'de> Visitor<'de> for Any {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::{names_private, object, value, value_of};
+    use super::{first, names_private, object, value, value_of};
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -148,6 +154,7 @@ mod tests {
             ] {
                 assert!(value(&text).is_err(), "{text}");
                 assert!(value_of(text.as_bytes()).is_err(), "{text}");
+                assert!(first(&text).is_none(), "{text}");
             }
         }
         for (json, is_one) in [
@@ -167,6 +174,7 @@ mod tests {
         let expected = json!({"$serde_json": 1, "a": "$serde_json::private::RawValue"});
         assert_eq!(read, expected);
         assert!(object("[]").is_err());
+        assert_eq!(first("[1] [2]"), Some((json!([1]), 3)));
     }
 
     proptest! {

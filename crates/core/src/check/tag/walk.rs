@@ -2,7 +2,6 @@
 
 use super::{Format, Repeat, Separated, Tag, TagBreach, Triggered};
 use crate::grammar::Grammar;
-use crate::json::Tree;
 use crate::json::scan::Scanner;
 use crate::schema::Validator;
 use serde::Deserialize;
@@ -451,9 +450,8 @@ pub(super) fn json_prefix(text: &str) -> Option<(Value, usize)> {
     let rest = &text[blank..];
     let first = rest.chars().next()?;
     if matches!(first, '{' | '[' | '"') {
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Tree>();
-        let Tree(value) = values.next()?.ok()?;
-        return Some((value, blank + values.byte_offset()));
+        let (value, end) = crate::json::first(rest)?;
+        return Some((value, blank + end));
     }
     // A scalar does not say where it ends: it goes as far as its characters do.
     let is_scalar = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');

@@ -111,8 +111,10 @@ pub(super) fn of(block: &RawValue) -> Option<Vec<Value>> {
     let written = block["signature"]
         .as_str()?
         .strip_prefix(Seal::kept_mark())?;
-    let details = crate::json::value_of(&BASE64_STANDARD.decode(written).ok()?).ok()?;
-    details.as_array().cloned()
+    match crate::json::value_of(&BASE64_STANDARD.decode(written).ok()?) {
+        Ok(Value::Array(details)) => Some(details),
+        _ => None,
+    }
 }
 
 /// The details that a list has.

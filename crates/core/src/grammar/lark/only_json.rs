@@ -3,7 +3,6 @@
 
 use super::scan::{self, Token};
 use super::without_header;
-use crate::json::Tree;
 use serde_json::Value;
 
 const DIRECTIVE: &str = "%json";
@@ -12,9 +11,8 @@ const DIRECTIVE: &str = "%json";
 /// is spaced, of which there is a word of its own here.
 pub(in crate::grammar) fn schema_of(text: &str) -> Option<Value> {
     let (head, rest) = without_header(text).split_once(DIRECTIVE)?;
-    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Tree>();
-    let Tree(mut schema) = values.next()?.ok()?;
-    let left = rest.get(values.byte_offset()..)?;
+    let (mut schema, end) = crate::json::first(rest)?;
+    let left = rest.get(end..)?;
     if !left.trim().is_empty() || !leads_there(head) || !(schema.is_object() || schema.is_boolean())
     {
         return None;
