@@ -38,6 +38,8 @@ const BUILTIN: &[(&str, &str)] = &[
     builtin!("lmdeploy"),
     builtin!("mistral-rs"),
     builtin!("lm-studio"),
+    builtin!("koboldcpp"),
+    builtin!("model-runner"),
     builtin!("transformers"),
     builtin!("openai"),
     builtin!("openai-responses"),

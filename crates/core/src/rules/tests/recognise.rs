@@ -204,6 +204,21 @@ fn tgi_is_known_by_its_info_in_both_shapes_and_its_embedding_server_is_not_it() 
 #[test]
 fn servers_without_a_version_are_known_by_what_else_they_say() {
     assert_eq!(identify_by(&[owned_by("lmdeploy")]), "lmdeploy");
+    // They answer Ollama's paths as well.
+    let version = || ("/api/version", json!({"version": "0.7.0"}));
+    let tags = || ("/api/tags", json!({"models": []}));
+    assert_eq!(identify_by(&[version(), tags()]), "ollama@0.7.0");
+    for (owner, server) in [
+        ("koboldcpp", "koboldcpp"),
+        ("docker", "model-runner"),
+        ("lemonade", "model-runner"),
+    ] {
+        let answers = [owned_by(owner), version(), tags()];
+        assert_eq!(identify_by(&answers), server);
+    }
+    let extra = json!({"result": "KoboldCpp", "version": "1.102"});
+    let answers = [owned_by("koboldcpp"), ("/api/extra/version", extra)];
+    assert_eq!(identify_by(&answers), "koboldcpp@1.102.0");
     let system = ("/v1/system/info", json!({}));
     assert_eq!(identify_by(&[owned_by("local"), system]), "mistral-rs");
     assert_eq!(identify_by(&[owned_by("local")]), "plain");
