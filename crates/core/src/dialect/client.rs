@@ -375,6 +375,26 @@ pub(super) fn member<T: DeserializeOwned>(
     })
 }
 
+/// A list of objects at the top of a body; absent and `null` are the same. What is wrong with an item is told of that one.
+pub(super) fn objects(
+    fields: &Fields,
+    name: &str,
+    expected: &str,
+) -> Result<Option<Vec<Fields>>, Error> {
+    field(fields, name, expected).map_err(|error| {
+        let list = fields.raw(name).unwrap_or_default();
+        odd_item(list, &Origin::new(name)).unwrap_or(error)
+    })
+}
+
+/// What is wrong with the first item of a list that is no object; `None` where it is no list, or has none such.
+pub(super) fn odd_item(list: &str, at: &Origin) -> Option<Error> {
+    let items: Vec<&RawValue> = serde_json::from_str(list).ok()?;
+    let is_odd = |item: &&RawValue| serde_json::from_str::<Fields>(item.get()).is_err();
+    let at = at.item(items.iter().position(is_odd)?);
+    Some(invalid(format!("`{at}` must be an object"), at.0))
+}
+
 /// What stands where true or false is to stand; some write it as a text.
 pub(super) fn truth(stated: &Value, at: impl FnOnce() -> String) -> Result<bool, Error> {
     match stated {

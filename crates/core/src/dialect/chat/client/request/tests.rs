@@ -711,3 +711,106 @@ fn an_answers_form_in_words_of_other_dialects_is_told_to_be_unheard() {
         assert_eq!(pointers, told, "{field}: {value}");
     }
 }
+
+#[test]
+fn members_that_say_nothing_and_names_that_are_known_twice_are_no_fault_of_a_tool() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    let function =
+        |function: &Value| with("tools", json!([{"type": "function", "function": function}]));
+    let called = |parameters: &Value| match &read(&function(parameters)).tools[0].input {
+        ToolInput::Schema { schema, .. } => schema.clone(),
+        other => panic!("{other:?}"),
+    };
+    for beside in [
+        json!({"arguments": {}, "args": {}}),
+        json!({"args_schema": {"a": 1}, "args": {"b": 1}}),
+    ] {
+        let mut stated = beside.clone();
+        stated["name"] = json!("f");
+        stated["parameters"] = schema.clone();
+        assert_eq!(called(&stated), schema, "{beside}");
+    }
+    let none = json!({"type": "object", "properties": {}});
+    for empty in [
+        json!({"args_schema": null, "args": null}),
+        json!({"properties": {}}),
+        json!({"args": []}),
+        json!({"arguments": ""}),
+        json!({"input_schema": {}, "schema": null}),
+    ] {
+        let mut stated = empty.clone();
+        stated["name"] = json!("f");
+        assert_eq!(called(&stated), none, "{empty}");
+    }
+    let custom = json!({"name": "f", "grammar": null, "syntax": ""});
+    let custom = with("tools", json!([{"type": "custom", "custom": custom}]));
+    assert!(matches!(
+        read(&custom).tools[0].input,
+        ToolInput::Text(None)
+    ));
+    // Each of them says something.
+    for said in [
+        json!({"args": {}, "params": {"a": 1}}),
+        json!({"properties": {"a": {}}}),
+    ] {
+        let mut stated = said.clone();
+        stated["name"] = json!("f");
+        let refusal = (Kind::InvalidRequest, "tools[0].function".to_owned());
+        assert_eq!(refused(&function(&stated)), refusal, "{said}");
+    }
+}
+
+#[test]
+fn an_item_that_is_wrong_is_blamed_by_its_place() {
+    let tool = json!({"type": "function", "function": {"name": "f"}});
+    for (wrong, param) in [
+        (json!(null), "tools[1]"),
+        (json!("f"), "tools[1]"),
+        (json!({"type": 3}), "tools[1].type"),
+        (
+            json!({"type": "function", "function": "f"}),
+            "tools[1].function",
+        ),
+        (
+            json!({"type": "function", "function": {"name": 3}}),
+            "tools[1].function.name",
+        ),
+        (
+            json!({"type": "function", "function": {"name": "g", "description": []}}),
+            "tools[1].function.description",
+        ),
+        (
+            json!({"type": "custom", "custom": {"name": "g", "format": "lark"}}),
+            "tools[1].custom.format",
+        ),
+    ] {
+        let body = with("tools", json!([tool, wrong]));
+        let refusal = (Kind::InvalidRequest, param.to_owned());
+        assert_eq!(refused(&body), refusal, "{wrong}");
+    }
+    let whole = (Kind::InvalidRequest, "tools".to_owned());
+    assert_eq!(refused(&with("tools", json!("f"))), whole);
+}
+
+#[test]
+fn a_name_that_an_error_repeats_is_cut() {
+    let name = "f".repeat(200);
+    let tools = with(
+        "tools",
+        json!([{"type": "function", "function": {"name": name}}, {"type": "function", "function": {"name": name}}]),
+    );
+    let mut choosing = with(
+        "tools",
+        json!([{"type": "function", "function": {"name": "f"}}]),
+    );
+    choosing["tool_choice"] = json!({"type": "function", "function": {"name": name}});
+    for body in [tools, choosing] {
+        let error = read_request(body.to_string().as_bytes()).unwrap_err();
+        assert!(error.message.contains(&"f".repeat(64)), "{}", error.message);
+        assert!(
+            !error.message.contains(&"f".repeat(65)),
+            "{}",
+            error.message
+        );
+    }
+}

@@ -1,12 +1,11 @@
 //! Tools and the choice among them, in every spelling that clients use.
 
 use super::field;
-use crate::dialect::client::truth;
+use crate::dialect::client::{member, objects, truth};
 use crate::dialect::regexes;
 use crate::error::{Error, Kind, repeatable};
 use crate::ir::{Constraint, Fields, Hosted, Notation, Origin, Tool, ToolChoice, ToolInput};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -26,14 +25,10 @@ pub(super) struct ToolFields {
 }
 
 pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
-    let modern = field::<Vec<ToolWire>>(fields, "tools", "an array of tools, each with a `type`")?
-        .unwrap_or_default();
-    let legacy = field::<Vec<FunctionWire>>(
-        fields,
-        "functions",
-        "an array of functions, each with a `name`",
-    )?
-    .unwrap_or_default();
+    let modern = objects(fields, "tools", "an array of tools, each with a `type`")?;
+    let modern = modern.unwrap_or_default();
+    let expected = "an array of functions, each with a `name`";
+    let legacy = objects(fields, "functions", expected)?.unwrap_or_default();
     let legacy_functions = !legacy.is_empty();
     if legacy_functions && !modern.is_empty() {
         let message = "`functions` and `tools` are both given: send only `tools`";
@@ -43,16 +38,16 @@ pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
         legacy
             .into_iter()
             .enumerate()
-            .map(|(index, function)| {
+            .map(|(index, fields)| {
                 let origin = Origin::new("functions").item(index);
-                function.read(&origin, &origin)
+                function(fields, &origin, &origin)
             })
             .collect()
     } else {
         modern
             .into_iter()
             .enumerate()
-            .map(|(index, tool)| tool.read(index))
+            .map(|(index, fields)| tool(fields, index))
             .collect::<Result<Vec<_>, _>>()
     }?;
     check_names(
@@ -109,16 +104,33 @@ fn refuse_choice(fields: &Fields, [choice, tools]: [&str; 2]) -> Result<(), Erro
 }
 
 /// A schema that stands where other dialects have it is read from nowhere: any object would do.
-fn refuse_misplaced(at: &Origin, given: [Option<IgnoredAny>; 3]) -> Result<(), Error> {
-    let names = ["input_schema", "inputSchema", "schema"];
-    match names
-        .into_iter()
-        .zip(given)
-        .find(|(_, given)| given.is_some())
-    {
-        Some((name, _)) => Err(misplaced(&at.member(name))),
+fn refuse_misplaced(at: &Origin, tool: &Fields) -> Result<(), Error> {
+    const NAMES: [&str; 3] = ["input_schema", "inputSchema", "schema"];
+    match said_among(tool, &NAMES) {
+        Some(name) => Err(misplaced(&at.member(name))),
         None => Ok(()),
     }
+}
+
+/// The first of these members that says anything: it is not null, and not empty.
+fn said_among(object: &Fields, names: &[&'static str]) -> Option<&'static str> {
+    let says = |name: &&&'static str| object.raw(name).is_some_and(says);
+    names.iter().find(says).copied()
+}
+
+/// Whether a value says anything, be it wrong.
+fn says(value: &str) -> bool {
+    match value.as_bytes() {
+        [b'{', inner @ .., b'}'] | [b'[', inner @ .., b']'] | [b'"', inner @ .., b'"'] => {
+            !inner.trim_ascii().is_empty()
+        }
+        value => value != b"null",
+    }
+}
+
+/// Whether a member is there, and not null.
+fn has(object: &Fields, name: &str) -> bool {
+    object.raw(name).is_some_and(|value| value != "null")
 }
 
 fn misplaced(at: &Origin) -> Error {
@@ -133,55 +145,20 @@ fn misplaced_format(tool: &Origin) -> Error {
     Error::new(Kind::InvalidRequest, message).at(at.0)
 }
 
-#[derive(Deserialize)]
-struct ToolWire {
-    r#type: Option<String>,
-    function: Option<FunctionWire>,
-    custom: Option<CustomWire>,
-    name: Option<String>,
-    description: Option<String>,
-    parameters: Option<Value>,
-    strict: Option<Value>,
-    format: Option<FormatWire>,
-    input_schema: Option<IgnoredAny>,
-    #[serde(rename = "inputSchema")]
-    camel_case: Option<IgnoredAny>,
-    schema: Option<IgnoredAny>,
-}
+/// Names under which other programs have the schema of a function's arguments.
+const SCHEMA_ELSEWHERE: [&str; 8] = [
+    "args",
+    "args_schema",
+    "arguments",
+    "json_schema",
+    "params",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+    "properties",
+];
 
-#[derive(Deserialize)]
-struct FunctionWire {
-    name: Option<String>,
-    description: Option<String>,
-    parameters: Option<Value>,
-    /// A schema under another name.
-    #[serde(
-        alias = "args",
-        alias = "args_schema",
-        alias = "arguments",
-        alias = "json_schema",
-        alias = "params",
-        alias = "parametersJsonSchema",
-        alias = "parameters_json_schema",
-        alias = "properties"
-    )]
-    elsewhere: Option<IgnoredAny>,
-    strict: Option<Value>,
-    input_schema: Option<IgnoredAny>,
-    #[serde(rename = "inputSchema")]
-    camel_case: Option<IgnoredAny>,
-    schema: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct CustomWire {
-    name: Option<String>,
-    description: Option<String>,
-    format: Option<FormatWire>,
-    /// A grammar in another place than `format`.
-    #[serde(alias = "grammar", alias = "syntax")]
-    elsewhere: Option<IgnoredAny>,
-}
+/// Places of a custom tool's grammar that are not `format`.
+const GRAMMAR_ELSEWHERE: [&str; 2] = ["grammar", "syntax"];
 
 /// Chat nests the grammar, Responses does not; both are read.
 #[derive(Deserialize)]
@@ -198,63 +175,60 @@ struct GrammarWire {
     definition: String,
 }
 
-impl ToolWire {
-    fn read(self, index: usize) -> Result<Tool, Error> {
-        let origin = Origin::new("tools").item(index);
-        match self.r#type.as_deref().unwrap_or("function") {
-            "function" => {
-                let has_both = self.function.is_some() && self.parameters.is_some();
-                let function = self.function.unwrap_or(FunctionWire {
-                    name: self.name,
-                    description: self.description,
-                    parameters: self.parameters,
-                    elsewhere: None,
-                    strict: self.strict,
-                    input_schema: self.input_schema,
-                    camel_case: self.camel_case,
-                    schema: self.schema,
-                });
-                if has_both && function.parameters.is_none() {
-                    return Err(misplaced(&origin.member("parameters")));
-                }
-                function.read(&origin, &origin.member("function"))
+fn tool(mut fields: Fields, index: usize) -> Result<Tool, Error> {
+    let origin = Origin::new("tools").item(index);
+    let kind: Option<String> = member(&mut fields, "type", &origin, "a string")?;
+    match kind.as_deref().unwrap_or("function") {
+        "function" => {
+            let body = origin.member("function");
+            let nested: Option<Fields> = member(&mut fields, "function", &origin, "an object")?;
+            let Some(nested) = nested else {
+                // What stands beside a type may be of any dialect.
+                let is_known = |name: &String| !SCHEMA_ELSEWHERE.contains(&name.as_str());
+                fields.0.retain(|name, _| is_known(name));
+                return function(fields, &origin, &body);
+            };
+            if has(&fields, "parameters") && !has(&nested, "parameters") {
+                return Err(misplaced(&origin.member("parameters")));
             }
-            "custom" => {
-                refuse_misplaced(&origin, [self.input_schema, self.camel_case, self.schema])?;
-                let is_grammar =
-                    |format: &FormatWire| format.r#type != "text" || format.grammar.is_some();
-                let is_beside =
-                    self.custom.is_some() && self.format.as_ref().is_some_and(is_grammar);
-                let custom = self.custom.unwrap_or(CustomWire {
-                    name: self.name,
-                    description: self.description,
-                    format: self.format,
-                    elsewhere: None,
-                });
-                if is_beside && custom.format.is_none() || custom.elsewhere.is_some() {
-                    return Err(misplaced_format(&origin));
-                }
-                custom.read(&origin)
+            function(nested, &origin, &body)
+        }
+        "custom" => {
+            refuse_misplaced(&origin, &fields)?;
+            let nested: Option<Fields> = member(&mut fields, "custom", &origin, "an object")?;
+            let Some(nested) = nested else {
+                return custom(fields, &origin);
+            };
+            let is_grammar =
+                |format: &FormatWire| format.r#type != "text" || format.grammar.is_some();
+            let beside: Option<FormatWire> = member(&mut fields, "format", &origin, FORMAT)?;
+            let is_beside = beside.as_ref().is_some_and(is_grammar) && !has(&nested, "format");
+            if is_beside || said_among(&nested, &GRAMMAR_ELSEWHERE).is_some() {
+                return Err(misplaced_format(&origin));
             }
-            // It would be left out for one that the server hosts.
-            kind if is_function(kind) && (self.function.is_some() || self.parameters.is_some()) => {
-                let at = origin.member("type");
-                let message = format!(
-                    "`{at}` is \"{}\", which has no schema: a function is of type \"function\"",
-                    repeatable(kind)
-                );
-                Err(Error::new(Kind::InvalidRequest, message).at(at.0))
-            }
-            hosted => Ok(Tool {
+            custom(nested, &origin)
+        }
+        // It would be left out for one that the server hosts.
+        kind if is_function(kind) && (has(&fields, "function") || has(&fields, "parameters")) => {
+            let at = origin.member("type");
+            let message = format!(
+                "`{at}` is \"{}\", which has no schema: a function is of type \"function\"",
+                repeatable(kind)
+            );
+            Err(Error::new(Kind::InvalidRequest, message).at(at.0))
+        }
+        hosted => {
+            let name: Option<String> = member(&mut fields, "name", &origin, "a string")?;
+            Ok(Tool {
                 input_origin: origin.clone(),
                 origin,
-                name: self.name.unwrap_or_else(|| hosted.to_owned()),
+                name: name.unwrap_or_else(|| hosted.to_owned()),
                 description: None,
                 input: ToolInput::Hosted(Hosted {
                     kind: hosted.to_owned(),
                     published: None,
                 }),
-            }),
+            })
         }
     }
 }
@@ -266,63 +240,61 @@ fn is_function(kind: &str) -> bool {
     WORDS.iter().any(|word| kind.eq_ignore_ascii_case(word))
 }
 
-impl FunctionWire {
-    fn read(self, origin: &Origin, body: &Origin) -> Result<Tool, Error> {
-        let input_origin = body.member("parameters");
-        if self.parameters.is_none() {
-            refuse_misplaced(body, [self.input_schema, self.camel_case, self.schema])?;
-            if self.elsewhere.is_some() {
-                let message = format!(
-                    "`{body}` has its schema under another name, where it is not read: send it as `{input_origin}`"
-                );
-                return Err(Error::new(Kind::InvalidRequest, message).at(body.0.clone()));
-            }
+fn function(mut fields: Fields, origin: &Origin, body: &Origin) -> Result<Tool, Error> {
+    let input_origin = body.member("parameters");
+    let wrong = "a JSON Schema object";
+    let parameters: Option<Value> = member(&mut fields, "parameters", body, wrong)?;
+    if parameters.is_none() {
+        refuse_misplaced(body, &fields)?;
+        if said_among(&fields, &SCHEMA_ELSEWHERE).is_some() {
+            let message = format!(
+                "`{body}` has its schema under another name, where it is not read: send it as `{input_origin}`"
+            );
+            return Err(Error::new(Kind::InvalidRequest, message).at(body.0.clone()));
         }
-        let schema = match self.parameters {
-            // OpenAI: "Omitting parameters defines a function with an empty parameter list."
-            None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
-            Some(schema @ (Value::Object(_) | Value::Bool(_))) => schema,
-            Some(_) => {
-                return Err(Error::new(
-                    Kind::InvalidSchema,
-                    format!("`{input_origin}` must be a JSON Schema object"),
-                )
-                .at(input_origin.0));
-            }
-        };
-        let strict = self.strict.as_ref();
-        let strict = strict.map(|stated| truth(stated, || body.member("strict").0));
-        Ok(Tool {
-            origin: origin.clone(),
-            input_origin,
-            name: required_name(self.name, &body.0)?,
-            description: self.description,
-            input: ToolInput::Schema {
-                schema,
-                strict: strict.transpose()?.unwrap_or(false),
-            },
-        })
     }
+    let schema = match parameters {
+        // OpenAI: "Omitting parameters defines a function with an empty parameter list."
+        None => json!({"type": "object", "properties": {}}),
+        Some(schema @ (Value::Object(_) | Value::Bool(_))) => schema,
+        Some(_) => {
+            let message = format!("`{input_origin}` must be {wrong}");
+            return Err(Error::new(Kind::InvalidSchema, message).at(input_origin.0));
+        }
+    };
+    let strict: Option<Value> = member(&mut fields, "strict", body, "true or false")?;
+    let strict = strict.map(|stated| truth(&stated, || body.member("strict").0));
+    Ok(Tool {
+        origin: origin.clone(),
+        input_origin,
+        name: required_name(&mut fields, body)?,
+        description: member(&mut fields, "description", body, "a string")?,
+        input: ToolInput::Schema {
+            schema,
+            strict: strict.transpose()?.unwrap_or(false),
+        },
+    })
 }
 
-impl CustomWire {
-    fn read(self, origin: &Origin) -> Result<Tool, Error> {
-        let body = origin.member("custom");
-        let input_origin = body.member("format");
-        let constraint = self
-            .format
-            .map(|format| format.read(&input_origin.0))
-            .transpose()?
-            .flatten();
-        Ok(Tool {
-            origin: origin.clone(),
-            input_origin,
-            name: required_name(self.name, &body.0)?,
-            description: self.description,
-            input: ToolInput::Text(constraint),
-        })
-    }
+fn custom(mut fields: Fields, origin: &Origin) -> Result<Tool, Error> {
+    let body = origin.member("custom");
+    let input_origin = body.member("format");
+    let format: Option<FormatWire> = member(&mut fields, "format", &body, FORMAT)?;
+    let constraint = format
+        .map(|format| format.read(&input_origin.0))
+        .transpose()?
+        .flatten();
+    Ok(Tool {
+        origin: origin.clone(),
+        input_origin,
+        name: required_name(&mut fields, &body)?,
+        description: member(&mut fields, "description", &body, "a string")?,
+        input: ToolInput::Text(constraint),
+    })
 }
+
+/// What a custom tool's `format` has to be.
+const FORMAT: &str = "a grammar with `syntax` and `definition`, or {\"type\": \"text\"}";
 
 impl FormatWire {
     fn read(self, at: &str) -> Result<Option<Constraint>, Error> {
@@ -333,9 +305,7 @@ impl FormatWire {
             (Some(grammar), _, _) => (grammar.syntax, grammar.definition),
             (None, Some(syntax), Some(definition)) => (syntax, definition),
             _ => {
-                let message = format!(
-                    "`{at}` must be a grammar with `syntax` and `definition`, or {{\"type\": \"text\"}}"
-                );
+                let message = format!("`{at}` must be {FORMAT}");
                 return Err(Error::new(Kind::InvalidRequest, message).at(at));
             }
         };
@@ -353,8 +323,9 @@ impl FormatWire {
     }
 }
 
-fn required_name(name: Option<String>, at: &str) -> Result<String, Error> {
-    let path = format!("{at}.name");
+fn required_name(fields: &mut Fields, at: &Origin) -> Result<String, Error> {
+    let path = at.member("name").0;
+    let name: Option<String> = member(fields, "name", at, "a string")?;
     let name = name.filter(|name| !name.is_empty()).ok_or_else(|| {
         Error::new(
             Kind::InvalidToolName,
@@ -384,7 +355,7 @@ fn check_names(tools: &[Tool], field: &str) -> Result<(), Error> {
         if !seen.insert(tool.name.as_str()) {
             let message = format!(
                 "`{field}[{index}]` repeats the name `{}`: names must be unique",
-                tool.name
+                repeatable(&tool.name)
             );
             return Err(
                 Error::new(Kind::DuplicateToolName, message).at(format!("{field}[{index}]"))
@@ -548,6 +519,7 @@ fn check_choice(field: &str, choice: &ToolChoice, tools: &[Tool]) -> Result<(), 
     };
     for name in names {
         if !tools.iter().any(|tool| tool.name == *name) {
+            let name = repeatable(name);
             let message = format!("`{field}` names `{name}`, which is not among the tools");
             return Err(Error::new(Kind::UnknownTool, message).at(field));
         }
