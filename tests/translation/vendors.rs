@@ -175,6 +175,52 @@ fn a_strict_that_is_a_text_is_what_it_says() {
 }
 
 #[test]
+fn a_strict_in_a_text_is_what_it_says_wherever_tools_stand() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
+    let strict = |body: &Value, path: &str, server: &str, at: &str| {
+        let (there, _) = sent(path, body, server);
+        there.pointer(at).cloned().unwrap_or_default()
+    };
+    let of_messages = |strict: &str| {
+        asking(&json!({"tools": [{"name": "f", "input_schema": schema, "strict": strict}]}))
+    };
+    let there = strict(
+        &of_messages("true"),
+        MESSAGES,
+        "anthropic",
+        "/tools/0/strict",
+    );
+    assert_eq!(there, true);
+    let refused = exchange::read(
+        passage::client(MESSAGES).unwrap(),
+        MESSAGES,
+        of_messages("yes").to_string().as_bytes(),
+    );
+    assert_eq!(
+        refused.unwrap_err().param.as_deref(),
+        Some("tools[0].strict")
+    );
+    let function = json!({"name": "f", "parameters": schema, "strict": "true"});
+    let legacy = asking(&json!({"functions": [function]}));
+    let there = strict(&legacy, CHAT, "openai", "/tools/0/function/strict");
+    assert_eq!(there, true);
+    // The same text in other letters.
+    let tools = json!([{"type": "function", "function": function}]);
+    let escaped = asking(&json!({"tools": tools}))
+        .to_string()
+        .replace("\"true\"", "\"tru\\u0065\"");
+    let demand = exchange::read_chat(escaped.as_bytes()).unwrap();
+    let exchange = exchange::plan(demand, &rule("openai")).unwrap();
+    let there: Value = serde_json::from_slice(exchange.sent().unwrap()).unwrap();
+    assert_eq!(there["tools"][0]["function"]["strict"], true);
+    let mut flat = function.clone();
+    flat["type"] = json!("function");
+    let body = json!({"model": "m", "input": "hi", "tools": [flat]});
+    let there = strict(&body, "/v1/responses", "openai", "/tools/0/strict");
+    assert_eq!(there, true);
+}
+
+#[test]
 fn codex_and_others_say_what_groq_and_cerebras_do_not_know() {
     let body = asking(
         &json!({"verbosity": "low", "store": true, "metadata": {"a": "b"}, "prompt_cache_key": "k"}),

@@ -655,3 +655,17 @@ fn a_tool_that_the_client_runs_is_a_function_by_its_name_and_all_else_of_it_is_t
     assert_eq!(exchange.demand.request.tools.len(), 1);
     assert_eq!(exchange.losses[0].pointer, "/tools/0");
 }
+
+#[test]
+fn a_hosted_tool_may_say_that_it_has_no_schema() {
+    let of = |schema: Value| {
+        let hosted =
+            json!({"type": "web_search_20250305", "name": "web_search", "input_schema": schema});
+        let body = body(json!({"tools": [hosted, tool()]})).to_string();
+        planned(body.as_bytes(), &rule("vllm@0.32.0"))
+    };
+    let exchange = of(Value::Null).unwrap();
+    assert_eq!(exchange.losses[0].pointer, "/tools/0");
+    let error = of(json!({"type": "object"})).unwrap_err();
+    assert_eq!(error.param.as_deref(), Some("tools[0].type"));
+}

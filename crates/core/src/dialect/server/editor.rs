@@ -5,6 +5,7 @@
 //! its wire.
 
 use crate::dialect::chat;
+use crate::dialect::client::states;
 use crate::error::Error;
 use crate::ir::{Fields, History, Origin, Request, Role, Tool, ToolChoice, Turn, raw, raw_string};
 use serde_json::Value;
@@ -155,6 +156,40 @@ pub fn keep_tools(
         })
         .collect();
     fields.set(name, raw(&kept));
+}
+
+/// Writes a `strict` that is a text as what it says; whether there was one.
+pub fn mend_strict(of: &mut Fields) -> bool {
+    let stated = of.raw("strict").filter(|raw| raw.starts_with('"'));
+    let stated: Option<String> = stated.and_then(|raw| serde_json::from_str(raw).ok());
+    let said = match stated.as_deref() {
+        Some("true") => true,
+        Some("false") => false,
+        _ => return false,
+    };
+    of.set("strict", raw(&said));
+    true
+}
+
+/// Whether a `strict` in a list of tools may be a text.
+#[must_use]
+pub fn may_say_strict_in_text(list: &str) -> bool {
+    // A name may be written in escapes.
+    states(list.as_bytes(), "strict", "\"") || list.contains("\\u")
+}
+
+/// The items of a list of tools, each with what [`mend_strict`] makes of it; `None` where that is what came.
+#[must_use]
+pub fn with_plain_strict(list: &str) -> Option<Box<RawValue>> {
+    if !may_say_strict_in_text(list) {
+        return None;
+    }
+    let mut tools: Vec<Fields> = serde_json::from_str(list).ok()?;
+    let mut changed = false;
+    for tool in &mut tools {
+        changed |= mend_strict(tool);
+    }
+    changed.then(|| raw(&tools))
 }
 
 /// Takes what stands at a path; objects on the way are written anew, and go where nothing is left of them.

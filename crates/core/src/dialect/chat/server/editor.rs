@@ -1,10 +1,11 @@
 //! Chat Completions from a client of Chat's, edited.
 
 use super::ask;
-use crate::dialect::client::states;
 use crate::dialect::server::Ask;
 use crate::dialect::server::CHAT_PATH;
-use crate::dialect::server::editor::{Editor, append, items, keep_tools};
+use crate::dialect::server::editor::{
+    Editor, append, items, keep_tools, may_say_strict_in_text, mend_strict, with_plain_strict,
+};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Draft, Edits, Fields, History, Origin, Request, Role, Sealing, Tool, ToolChoice, ToolInput,
@@ -273,6 +274,9 @@ const MEMBERS: [&str; 5] = ["role", "content", "name", "tool_calls", "tool_call_
 
 /// The legacy `functions` as `tools`, which every server knows.
 fn modernise(fields: &mut Fields, request: &Request) {
+    if let Some(plain) = fields.raw("functions").and_then(with_plain_strict) {
+        fields.set("functions", plain);
+    }
     if let Some(functions) = items(fields, "functions") {
         let function = |function: &RawValue| {
             raw_string(format!(
@@ -370,20 +374,14 @@ fn is_strict_mended(tool: &mut Fields) -> bool {
         tool.set("function", raw(&function));
         return true;
     }
-    let said = match tool.raw("strict") {
-        Some("\"true\"") => true,
-        Some("\"false\"") => false,
-        _ => return false,
-    };
-    tool.set("strict", raw(&said));
-    true
+    mend_strict(tool)
 }
 
 /// The tools with the flat ones nested; `None` where none is flat, and no `strict` is a text.
 fn nested_tools(list: &str) -> Option<Box<RawValue>> {
     let mut tools: Vec<Fields> = serde_json::from_str(list).ok()?;
     let mut changed = false;
-    let has_texts = states(list.as_bytes(), "strict", "\"");
+    let has_texts = may_say_strict_in_text(list);
     for tool in &mut tools {
         let kind = tool.raw("type").unwrap_or("\"function\"");
         let kind: String = serde_json::from_str(kind).ok()?;

@@ -6,7 +6,7 @@ pub(super) use known::TOLD;
 
 use super::request::field;
 use super::{invalid, member, need};
-use crate::dialect::client::object_arguments;
+use crate::dialect::client::{object_arguments, objects, truth};
 use crate::error::{Error, Kind, repeatable};
 use crate::ir::{Fields, Hosted, Origin, Tool, ToolChoice, ToolInput};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub(super) struct ToolFields {
 
 pub(super) fn read(fields: &Fields) -> Result<ToolFields, Error> {
     let list = Origin::new("tools");
-    let stated = field::<Vec<Fields>>(fields, "tools", "a list of tools")?.unwrap_or_default();
+    let stated = objects(fields, "tools", "a list of tools")?.unwrap_or_default();
     if stated.len() > MAX_TOOLS {
         let count = stated.len();
         let message = format!("`tools` has {count} tools: send at most {MAX_TOOLS}");
@@ -55,7 +55,8 @@ fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
     let kind: Option<String> = member(&mut fields, "type", &origin, "a string")?;
     if let Some(kind) = kind.filter(|kind| kind != "custom") {
         // Chat's tool, or a name that is misspelt: it would be left out for one that the server hosts.
-        if fields.has("input_schema") || kind == "function" {
+        let is_said = |schema: &str| schema != "null";
+        if fields.raw("input_schema").is_some_and(is_said) || kind == "function" {
             let at = origin.member("type");
             let message = format!(
                 "`{at}` is \"{}\", which has no schema: leave it out, and send the tool's `name`, `description` and `input_schema`",
@@ -86,7 +87,9 @@ fn tool(mut fields: Fields, origin: Origin) -> Result<Tool, Error> {
         return Err(Error::new(Kind::InvalidSchema, message).at(input_origin.0));
     }
     let schema = object_arguments(schema, &input_origin)?;
-    let strict = member(&mut fields, "strict", &origin, "true or false")?.unwrap_or(false);
+    let strict: Option<Value> = member(&mut fields, "strict", &origin, "true or false")?;
+    let strict = strict.map(|stated| truth(&stated, || origin.member("strict").0));
+    let strict = strict.transpose()?.unwrap_or(false);
     Ok(Tool {
         name,
         description: member(&mut fields, "description", &origin, "a string")?,
@@ -128,7 +131,8 @@ fn check_names(tools: &[Tool]) -> Result<(), Error> {
     };
     let message = format!(
         "`{}` repeats the name `{}`: names must be unique",
-        again.origin, again.name
+        again.origin,
+        repeatable(&again.name)
     );
     Err(Error::new(Kind::DuplicateToolName, message).at(again.origin.0.clone()))
 }
@@ -178,6 +182,7 @@ fn check_choice(choice: Option<&ToolChoice>, tools: &[Tool]) -> Result<(), Error
     match choice {
         ToolChoice::Named(name) if tools.iter().all(|tool| tool.name != *name) => {
             let at = origin.member("name");
+            let name = repeatable(name);
             let message = format!("`{at}` is `{name}`, which is not among the tools");
             Err(Error::new(Kind::UnknownTool, message).at(at.0))
         }

@@ -2,7 +2,9 @@
 
 use super::{PATH, ids, input_schema, inputs};
 use crate::dialect::empty_list;
-use crate::dialect::server::editor::{Editor, append, items, keep_tools, set_stops};
+use crate::dialect::server::editor::{
+    Editor, append, items, keep_tools, set_stops, with_plain_strict,
+};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request, Role, Seal, Tool, ToolChoice, ToolInput, raw};
 use serde_json::value::RawValue;
@@ -21,7 +23,8 @@ impl Editor for MessagesEditor {
     }
 
     /// Thoughts of other servers, which we signed: this one refuses a signature that is not its own. Its own remarks, which were
-    /// told as thoughts, are texts again. Other servers' ids of calls are given others, and inputs that are empty lists are objects.
+    /// told as thoughts, are texts again. Other servers' ids of calls are given others, and inputs that are empty lists are objects,
+    /// and so is what a text says of a tool's `strict`.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
         let messages = |fields: &Fields, is_in: &dyn Fn(&str) -> bool| {
             let raw = fields.raw("messages").filter(|raw| is_in(raw));
@@ -49,6 +52,10 @@ impl Editor for MessagesEditor {
         });
         if let Some(mended) = listed.and_then(|raw| inputs::as_objects(&raw)) {
             fields.to_mut().set("messages", mended);
+            changed = true;
+        }
+        if let Some(tools) = fields.raw("tools").and_then(with_plain_strict) {
+            fields.to_mut().set("tools", tools);
             changed = true;
         }
         changed

@@ -1,7 +1,7 @@
 //! A request from a client of Responses, edited.
 
 use crate::dialect::responses::client::sealed;
-use crate::dialect::server::editor::{Editor, append, items};
+use crate::dialect::server::editor::{Editor, append, items, with_plain_strict};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Part, Request, Role, Tool, ToolChoice, ToolInput, raw};
 use serde_json::value::RawValue;
@@ -18,27 +18,14 @@ impl Editor for ResponsesEditor {
     }
 
     /// Thoughts that we sealed for another server: this one cannot read them. Its own remarks, which were told as thoughts, are
-    /// its messages again, and a conversation that was put in short here is its text.
+    /// its messages again, and a conversation that was put in short here is its text. A `strict` in a text is what it says.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
-        let input = fields.raw("input").filter(|raw| raw.contains(sealed::MARK));
-        let items = input.and_then(|raw| serde_json::from_str::<Vec<Box<RawValue>>>(raw).ok());
-        let Some(mut items) = items else {
-            return false;
-        };
-        let mut has_remark = false;
-        for item in &mut items {
-            if let Some(message) = remark(item).or_else(|| in_short(item)) {
-                *item = message;
-                has_remark = true;
-            }
+        let tools = fields.raw("tools").and_then(with_plain_strict);
+        let is_plain = tools.is_none();
+        if let Some(tools) = tools {
+            fields.to_mut().set("tools", tools);
         }
-        let before = items.len();
-        items.retain(|item| !is_ours(item));
-        if items.len() == before && !has_remark {
-            return false;
-        }
-        fields.to_mut().set("input", raw(&items));
-        true
+        without_foreign(fields) || !is_plain
     }
 
     fn foreign_thought(&self, fields: &Fields) -> Option<String> {
@@ -136,6 +123,29 @@ impl Editor for ResponsesEditor {
         text.set("format", raw(&format));
         fields.set("text", raw(&text));
     }
+}
+
+/// Leaves out the thoughts that were sealed here; whether there was anything of ours in the conversation.
+fn without_foreign(fields: &mut Cow<'_, Fields>) -> bool {
+    let input = fields.raw("input").filter(|raw| raw.contains(sealed::MARK));
+    let items = input.and_then(|raw| serde_json::from_str::<Vec<Box<RawValue>>>(raw).ok());
+    let Some(mut items) = items else {
+        return false;
+    };
+    let mut has_remark = false;
+    for item in &mut items {
+        if let Some(message) = remark(item).or_else(|| in_short(item)) {
+            *item = message;
+            has_remark = true;
+        }
+    }
+    let before = items.len();
+    items.retain(|item| !is_ours(item));
+    if items.len() == before && !has_remark {
+        return false;
+    }
+    fields.to_mut().set("input", raw(&items));
+    true
 }
 
 /// What the server said on the way to an answer, as it said it.
