@@ -98,9 +98,9 @@ pub(crate) fn examine(schema: &Value, limits: &SchemaLimits) -> Result<Measures,
             "a schema must be an object or a boolean",
         ));
     }
-    misplaced::check(schema)?;
     super::validator::check_draft(schema)?;
     let graph = Graph::of(schema, limits.depth)?;
+    misplaced::check(&graph)?;
     let mut counts = Counts::default();
     for id in 0..graph.nodes.len() {
         if let Value::Object(map) = graph.nodes[id].value {
