@@ -110,7 +110,6 @@ fn a_schema_that_cannot_be_read_costs_the_other_tools_nothing() {
 fn one_that_is_demanded_is_refused() {
     for schema in odd() {
         for more in [
-            json!({"tool_choice": "required"}),
             json!({"tool_choice": {"type": "function", "function": {"name": "odd"}}}),
             json!({"strict": true}),
         ] {
@@ -193,5 +192,23 @@ fn a_custom_tool_that_may_not_be_called_is_a_function_to_a_server_that_knows_no_
         assert_eq!(sent["tools"][0]["type"], "function", "{more}");
         assert_eq!(sent["tools"][0]["function"]["name"], "c", "{more}");
         assert_eq!(sent["tool_choice"], "none", "{more}");
+    }
+}
+
+#[test]
+fn where_any_call_will_do_one_of_another_tool_can_be_it() {
+    let wanted = json!({"tool_choice": "required"});
+    for schema in odd() {
+        let several = opened(&schema, &wanted);
+        let error = asked("vllm@0.32.0", &several).unwrap_err();
+        let (several, loss) = several.outlined(&error).unwrap();
+        assert_eq!(loss.pointer, "/tools/1/function/parameters");
+        assert!(asked("vllm@0.32.0", &several).is_ok(), "{schema}");
+        // Alone it is the one that is demanded.
+        let alone = json!({"tool_choice": "required", "tools": [
+            {"type": "function", "function": {"name": "odd", "parameters": schema}}]});
+        let alone = opened(&schema, &alone);
+        let error = asked("vllm@0.32.0", &alone).unwrap_err();
+        assert!(alone.outlined(&error).is_none(), "{schema}");
     }
 }

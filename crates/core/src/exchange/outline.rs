@@ -1,11 +1,12 @@
-//! A tool whose schema nobody can read, where no call of it is demanded: a body with an outline in its place.
+//! A tool whose schema nobody can read, where no call of it in particular is demanded: a body with an outline in its place.
 //!
 //! Clients send what MCP servers wrote: `$defs` left out and their references not, types of other languages. One such tool of many is
 //! not to cost the others. No server is sent what cannot be read: some end on it (CVE-2025-48944).
 
 use super::prepared::Opened;
 use crate::error::{Error, Kind};
-use crate::ir::{Calls, EnforcedBy, Fields, Loss, ToolInput, raw};
+use crate::ir::{Calls, EnforcedBy, Fields, Loss, Tool, ToolInput, raw};
+use crate::schema::{SchemaLimits, guard};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +18,7 @@ const TYPES: [&str; 6] = ["string", "number", "integer", "boolean", "object", "a
 
 impl Opened {
     /// The same request with an outline of the schema that this is the error of, and what is lost by that. None where the error
-    /// is not of a tool's schema, where a call is demanded, or where the tool is to be strict.
+    /// is not of a tool's schema, where a call is demanded that no other tool can be, or where the tool is to be strict.
     #[must_use]
     pub fn outlined(&self, error: &Error) -> Option<(Self, Loss)> {
         let is_of_schema = matches!(
@@ -26,8 +27,15 @@ impl Opened {
         );
         let at = error.param.as_ref().filter(|_| is_of_schema)?;
         let demand = self.read().ok()?;
-        if demand.contract.calls != Calls::Optional {
-            return None;
+        let has_others = || {
+            let others = demand.contract.tools.iter();
+            let mut others = others.filter(|tool| tool.input_origin.0 != *at);
+            others.any(is_read)
+        };
+        match demand.contract.calls {
+            Calls::Optional => {}
+            Calls::Required if has_others() => {}
+            Calls::Required | Calls::Unstated | Calls::Forbidden => return None,
         }
         let mut tools = demand.contract.tools.iter();
         let tool = tools.find(|tool| tool.input_origin.0 == *at)?;
@@ -57,6 +65,15 @@ impl Opened {
             enforced_by: EnforcedBy::Nobody,
         };
         Some((opened, loss))
+    }
+}
+
+/// Whether a call of it can be demanded.
+fn is_read(tool: &Tool) -> bool {
+    match &tool.input {
+        ToolInput::Schema { schema, .. } => guard(schema, &SchemaLimits::default()).is_ok(),
+        ToolInput::Text(_) => true,
+        ToolInput::Hosted(_) => false,
     }
 }
 
