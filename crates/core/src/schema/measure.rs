@@ -6,6 +6,7 @@ use super::guard::SchemaLimits;
 use super::number::{self, NumberDemand};
 use super::position::AppliesTo;
 use crate::error::repeatable;
+use isogloss_validate::Draft;
 use serde_json::{Map, Value};
 
 /// What was measured of a schema that is within the limits.
@@ -335,12 +336,17 @@ impl Search {
 /// Refuses a schema that no finite value satisfies, as far as that is plain to see: a required
 /// property that requires itself without end, bounds that exclude each other, `false`.
 fn check_satisfiable(graph: &Graph<'_>, order: &[NodeId]) -> Result<(), SchemaFault> {
+    let draft = graph
+        .nodes
+        .first()
+        .and_then(|root| super::validator::draft_of(root.value));
+    let is_old = matches!(draft, Some(Draft::Draft4 | Draft::Draft6 | Draft::Draft7));
     let mut possible = vec![false; graph.nodes.len()];
     // The least fixed point: a schema is possible once all that it needs is.
     loop {
         let mut changed = false;
         for &id in order {
-            if !possible[id] && is_possible(graph, id, &possible) {
+            if !possible[id] && is_possible(graph, id, &possible, is_old) {
                 possible[id] = true;
                 changed = true;
             }
@@ -352,13 +358,7 @@ fn check_satisfiable(graph: &Graph<'_>, order: &[NodeId]) -> Result<(), SchemaFa
     if possible.first() == Some(&true) {
         return Ok(());
     }
-    let reason = |&id: &NodeId| match graph.nodes[id].value {
-        Value::Object(map) if !possible[id] => {
-            why_impossible(map).map(|fault| fault.below(&graph.pointer(id)))
-        }
-        _ => None,
-    };
-    if let Some(fault) = order.iter().find_map(reason) {
+    if let Some(fault) = blamed(graph, &possible, is_old) {
         return Err(fault);
     }
     Err(SchemaFault::unsupported(
@@ -366,6 +366,66 @@ fn check_satisfiable(graph: &Graph<'_>, order: &[NodeId]) -> Result<(), SchemaFa
         "no finite value can satisfy this schema: look for bounds that exclude each other, and \
          for a recursion through required properties only",
     ))
+}
+
+/// What can be said in particular of the first schema that the root needs.
+fn blamed(graph: &Graph<'_>, possible: &[bool], is_old: bool) -> Option<SchemaFault> {
+    let mut is_seen = vec![false; graph.nodes.len()];
+    let mut pending = vec![0];
+    while let Some(id) = pending.pop() {
+        if std::mem::replace(&mut is_seen[id], true) {
+            continue;
+        }
+        let Value::Object(map) = graph.nodes[id].value else {
+            continue;
+        };
+        let fault = why_impossible(map).filter(|_| !only_refers(map, is_old));
+        if let Some(fault) = fault {
+            return Some(fault.below(&graph.pointer(id)));
+        }
+        pending.extend(needed(graph, id, possible, is_old).into_iter().rev());
+    }
+    None
+}
+
+/// The impossible schemas that make this one so.
+fn needed(graph: &Graph<'_>, id: NodeId, possible: &[bool], is_old: bool) -> Vec<NodeId> {
+    let Value::Object(map) = graph.nodes[id].value else {
+        return Vec::new();
+    };
+    let references = graph.nodes[id].references.iter();
+    let mut found: Vec<NodeId> = references.map(|&(_, to)| to).collect();
+    if !only_refers(map, is_old) {
+        let ids = |keyword: &str| -> Vec<NodeId> {
+            let list = map.get(keyword).and_then(Value::as_array);
+            let list = list.into_iter().flatten();
+            list.filter_map(|value| graph.id_of(value)).collect()
+        };
+        found.extend(ids("allOf"));
+        for keyword in ["anyOf", "oneOf"] {
+            let branches = ids(keyword);
+            if branches.iter().all(|&branch| !possible[branch]) {
+                found.extend(branches);
+            }
+        }
+        let inner = inner(map).into_iter();
+        found.extend(inner.filter_map(|value| graph.id_of(value)));
+    }
+    found.retain(|&id| !possible[id]);
+    found
+}
+
+/// Whether all that stands beside a reference is ignored, as drafts up to 7 have it.
+fn only_refers(map: &Map<String, Value>, is_old: bool) -> bool {
+    is_old && map.contains_key("$ref")
+}
+
+/// Whether `nullable: true` allows a null, whatever else is said of the value.
+fn takes_null(map: &Map<String, Value>) -> bool {
+    let values = map.get("enum").and_then(Value::as_array);
+    map.get("nullable") == Some(&Value::Bool(true))
+        && values.is_none_or(|values| values.contains(&Value::Null))
+        && map.get("const").is_none_or(Value::is_null)
 }
 
 /// What can be said of it in particular.
@@ -420,11 +480,18 @@ fn has_typed_value(map: &Map<String, Value>) -> bool {
         && map.get("const").is_none_or(fits)
 }
 
-fn is_possible(graph: &Graph<'_>, id: NodeId, possible: &[bool]) -> bool {
+fn is_possible(graph: &Graph<'_>, id: NodeId, possible: &[bool], is_old: bool) -> bool {
     let map = match graph.nodes[id].value {
         Value::Object(map) => map,
         other => return other == &Value::Bool(true),
     };
+    let leads = || {
+        let mut references = graph.nodes[id].references.iter();
+        references.all(|&(_, to)| possible[to])
+    };
+    if takes_null(map) || only_refers(map, is_old) {
+        return takes_null(map) || leads();
+    }
     let known = |value: &Value| graph.id_of(value).is_none_or(|id| possible[id]);
     let list = |keyword| {
         map.get(keyword)
@@ -435,10 +502,7 @@ fn is_possible(graph: &Graph<'_>, id: NodeId, possible: &[bool]) -> bool {
         Value::Object(map) => map.is_empty(),
         other => other == &Value::Bool(true),
     };
-    graph.nodes[id]
-        .references
-        .iter()
-        .all(|&(_, to)| possible[to])
+    leads()
         && list("allOf").is_none_or(|all| all.iter().all(known))
         && list("anyOf").is_none_or(|any| any.iter().any(known))
         && list("oneOf").is_none_or(|one| one.iter().any(known))
@@ -460,24 +524,34 @@ fn is_possible_type(map: &Map<String, Value>, known: &dyn Fn(&Value) -> bool) ->
         (Some(low), Some(high)) => low <= high,
         _ => true,
     };
-    let at_least = |keyword: &str| number(keyword).is_some_and(|least| least >= 1.0);
+    let mut inner = inner(map).into_iter();
+    match map.get("type").and_then(Value::as_str) {
+        Some("object") => ordered("minProperties", "maxProperties") && inner.all(known),
+        Some("array") => ordered("minItems", "maxItems") && inner.all(known),
+        Some("string") => ordered("minLength", "maxLength"),
+        Some("integer" | "number") => ordered("minimum", "maximum"),
+        _ => true,
+    }
+}
+
+/// The schemas of parts that every value of its one type has.
+fn inner(map: &Map<String, Value>) -> Vec<&Value> {
     match map.get("type").and_then(Value::as_str) {
         Some("object") => {
             let properties = map.get("properties").and_then(Value::as_object);
             let required = map.get("required").and_then(Value::as_array);
             let names = required.into_iter().flatten().filter_map(Value::as_str);
-            let mut needed = names.filter_map(|name| properties?.get(name));
-            ordered("minProperties", "maxProperties") && needed.all(known)
+            names.filter_map(|name| properties?.get(name)).collect()
         }
         Some("array") => {
+            let least = map.get("minItems").and_then(Value::as_f64);
             let first = map
                 .get("prefixItems")
                 .and_then(|items| items.get(0))
                 .or_else(|| map.get("items").filter(|items| !items.is_array()));
-            ordered("minItems", "maxItems") && (!at_least("minItems") || first.is_none_or(known))
+            let first = first.filter(|_| least.is_some_and(|least| least >= 1.0));
+            first.into_iter().collect()
         }
-        Some("string") => ordered("minLength", "maxLength"),
-        Some("integer" | "number") => ordered("minimum", "maximum"),
-        _ => true,
+        _ => Vec::new(),
     }
 }

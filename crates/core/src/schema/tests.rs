@@ -198,10 +198,36 @@ fn a_schema_that_no_finite_value_satisfies_is_unsupported() {
             within(json!({"type": "integer", "enum": ["1", "2"]})),
             "/properties/a/enum",
         ),
+        (
+            json!({"anyOf": [false, within(closed("citty"))]}),
+            "/anyOf/1/properties/a/required/0",
+        ),
+        // Of what the root does not need nothing is said.
+        (
+            json!({"type": "object", "properties": {"o": {"type": "integer", "enum": ["x"]}, "n": {"type": "integer", "minimum": 3, "maximum": 1}}, "required": ["n"]}),
+            "",
+        ),
     ] {
         let fault = guard(&schema, &SchemaLimits::default()).unwrap_err();
         assert_eq!(fault.pointer, pointer, "{schema}");
     }
+    // Drafts up to 7 ignore what stands beside a reference, and `nullable` takes a null.
+    let beside = |draft: &str| json!({"$schema": draft, "$ref": "#/definitions/A", "type": "object", "additionalProperties": false, "required": ["a"], "definitions": {"A": {"properties": {"a": {"type": "integer"}}}}});
+    let old = beside("http://json-schema.org/draft-07/schema#");
+    assert!(Validator::compile(&old).is_ok());
+    let new = beside("https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(refused(&new).0, Kind::UnsupportedSchema);
+    for (nullable, is_taken) in [(true, true), (false, false)] {
+        for schema in [
+            json!({"type": "string", "enum": [null], "nullable": nullable}),
+            json!({"type": "string", "const": null, "nullable": nullable}),
+        ] {
+            let within = within(schema);
+            assert_eq!(Validator::compile(&within).is_ok(), is_taken, "{within}");
+        }
+    }
+    let other = json!({"type": "string", "enum": [1], "nullable": true});
+    assert_eq!(refused(&other).0, Kind::UnsupportedSchema);
     for schema in [
         closed("city"),
         json!({"type": "object", "properties": {"a": closed("citty")}}),
