@@ -77,6 +77,21 @@ fn what_says_nothing_of_a_message_is_left_out() {
         assert_eq!(left["content"], "", "{server}: no null but beside calls");
         assert!(left.get("tool_calls").is_none(), "{server}");
     }
+    // One of them alone is seen, too.
+    for (name, value) in [
+        ("tool_calls", Value::Null),
+        ("audio", Value::Null),
+        ("annotations", json!([])),
+    ] {
+        let mut dumped = plain.clone();
+        dumped[name] = value;
+        let body = asking(&json!({"messages": [user, dumped, user]}));
+        for server in ["openai", "deepseek", "xai", "together", "openrouter"] {
+            let (there, _) = sent(CHAT, &body, server);
+            assert_eq!(there["messages"][1], plain, "{server}: {name}");
+        }
+        assert!(planned(CHAT, &body, "vllm@0.32.0").is_passthrough());
+    }
     // A list without items stands nowhere, for templates count what is there.
     let body = asking(&json!({"messages": [user, empty, user]}));
     let (there, losses) = sent(CHAT, &body, "vllm@0.32.0");

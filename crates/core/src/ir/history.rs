@@ -1,7 +1,7 @@
 //! What becomes of a conversation on its way to a server: how thoughts and instructions go back, and what of it the
 //! server, or its model's chat template, refuses or leaves out in silence.
 
-use super::odd::is_odd;
+use super::odd::{is_odd, is_spare};
 use super::order::is_in_order;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -242,7 +242,7 @@ impl Refusal {
             Self::Developer => &[b"\"developer\""],
             Self::CustomCalls => &[b"\"custom\""],
             Self::LegacyCalls => &[b"\"function_call\""],
-            // What SDKs dump has one of them.
+            // What SDKs dump has one of them; of others their value tells.
             Self::NullMembers => &[b"\"refusal\"", b"\"function_call\""],
             Self::Files | Self::TextFiles => &[b"\"file\""],
             Self::ReasoningContent => &[b"\"reasoning_content\""],
@@ -315,6 +315,10 @@ impl History {
                 (*has_results || memchr::memchr_iter(b'[', conversation).any(is_empty))
                     && memchr::memchr_iter(b'"', conversation).any(is_there)
             }
+            Refusal::NullMembers => {
+                has(what)
+                    || memchr::memchr_iter(b'"', conversation).any(|at| is_spare(conversation, at))
+            }
             // The sign of both is one.
             Refusal::TextFiles if self.refuses(Refusal::Files) => false,
             _ => what.signs().is_empty() || has(what),
@@ -335,6 +339,9 @@ impl History {
             let rest = conversation.get(at..).unwrap_or_default();
             // What signs begin with: nearly all else is done with here.
             match (rest.get(1), rest.get(2)) {
+                (Some(b':' | b' ' | b'\t' | b'\r' | b'\n'), _) => {
+                    return is_spare(conversation, at);
+                }
                 // "arguments", "content", "mimeType"
                 (Some(b'a'), Some(b'r')) | (Some(b'c'), Some(b'o')) | (Some(b'm'), Some(b'i')) => {
                     return is_odd(rest);
@@ -382,5 +389,24 @@ mod tests {
             }
         }
         assert!(!History::has_signs(b"[\"developers\", \"role\"]"));
+    }
+
+    #[test]
+    fn a_member_that_says_nothing_is_a_sign_whichever_it_is() {
+        let mut history = History::default();
+        history.refuse(Refusal::NullMembers);
+        for spare in [
+            "\"tool_calls\": null",
+            "\"audio\":null",
+            "\"annotations\":[]",
+        ] {
+            let said = format!("[{{\"role\":\"assistant\",\"content\":\"a\",{spare}}}]");
+            assert!(History::has_signs(said.as_bytes()), "{said}");
+            assert!(history.reads(said.as_bytes()), "{said}");
+            assert!(!History::default().reads(said.as_bytes()), "{said}");
+        }
+        let called = b"[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"a\"}]}]";
+        assert!(!History::has_signs(called));
+        assert!(!history.reads(called));
     }
 }

@@ -15,6 +15,24 @@ pub(super) fn is_odd(text: &[u8]) -> bool {
         || value(b"\"mimeType\"").is_some()
 }
 
+/// Whether a name ends here, at its quote, whose value is null or a list without items. What only calls has a `content` of null.
+pub(super) fn is_spare(text: &[u8], at: usize) -> bool {
+    let Some((before, rest)) = text.split_at_checked(at) else {
+        return false;
+    };
+    let value = rest.strip_prefix(b"\"").and_then(behind);
+    let value = value.and_then(|rest| rest.strip_prefix(b":"));
+    let Some(value) = value.and_then(behind) else {
+        return false;
+    };
+    let items = value.strip_prefix(b"[").and_then(behind);
+    let is_empty = items.is_some_and(|items| items.starts_with(b"]"));
+    // One that is escaped stands within a text.
+    (is_empty || value.starts_with(b"null"))
+        && !before.ends_with(b"\\")
+        && !before.ends_with(b"\"content")
+}
+
 /// None where the bytes end.
 fn is_odd_content(value: &[u8]) -> Option<bool> {
     /// What parts begin with.
@@ -48,7 +66,7 @@ fn behind(text: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_odd;
+    use super::{is_odd, is_spare};
 
     #[test]
     fn what_is_no_text_and_no_list_of_parts_is_odd() {
@@ -80,6 +98,30 @@ mod tests {
             r#""tool_calls":null"#,
         ] {
             assert!(!is_odd(usual.as_bytes()), "{usual}");
+        }
+    }
+
+    #[test]
+    fn members_that_say_nothing_are_seen_at_the_end_of_their_names() {
+        let has = |text: &str| (0..text.len()).any(|at| is_spare(text.as_bytes(), at));
+        for spare in [
+            r#"{"tool_calls":null}"#,
+            r#"{"audio" : null}"#,
+            r#"{"annotations": [ ]}"#,
+            r#"{"content":null,"own_content":null}"#,
+        ] {
+            assert!(has(spare), "{spare}");
+        }
+        for usual in [
+            r#"{"content":null}"#,
+            r#"{"content": []}"#,
+            r#"{"audio":{"id":"a"},"tool_calls":[{"id":"a"}]}"#,
+            r#"{"content":"{\"a\":null,\"b\": []}"}"#,
+            r#"["a", null]"#,
+            r#"{"a":"null"}"#,
+            r#"{"a":"#,
+        ] {
+            assert!(!has(usual), "{usual}");
         }
     }
 }
