@@ -156,6 +156,48 @@ fn what_a_client_of_anthropics_wants_cached_is_told_openrouter() {
     assert!(is_lost(&losses), "{losses:?}");
 }
 
+/// A server that refuses them is sent none, of parts that are not read here and of null either; what is not told is a loss.
+#[test]
+fn every_mark_of_what_to_cache_is_left_out_or_told_to_be_lost() {
+    let mark = json!({"type": "ephemeral"});
+    let user = |content: Value| json!({"role": "user", "content": content});
+    let file = json!([{"type": "file", "file": {"file_id": "f"}, "cache_control": mark}]);
+    let mut message = user(json!("hi"));
+    message["cache_control"] = Value::Null;
+    let part = json!([{"type": "text", "text": "a", "cache_control": null}]);
+    let body = asking(&json!({"messages": [user(file), message, user(part)]}));
+    let (there, losses) = sent(CHAT, &body, "openai");
+    assert!(!there.to_string().contains("cache_control"), "{there}");
+    assert_eq!(
+        there["messages"][0]["content"][0]["file"],
+        json!({"file_id": "f"})
+    );
+    assert_eq!(losses, ["/messages/0/content"]);
+    // Where one is taken, it stays beside one of null.
+    let parts = json!([{"type": "text", "text": "a", "cache_control": null}, {"type": "text", "text": "b", "cache_control": mark}]);
+    let body = asking(&json!({"messages": [user(parts)]}));
+    let (there, _) = sent(CHAT, &body, "openrouter");
+    assert_eq!(there["messages"][0]["content"][1]["cache_control"], mark);
+
+    let tools = json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}, "cache_control": mark}]);
+    let body = asking(&json!({"tools": tools}));
+    for server in ["gemini", "ollama-native"] {
+        let (there, losses) = sent(CHAT, &body, server);
+        assert!(!there.to_string().contains("cache_control"), "{there}");
+        let is_told = losses.iter().any(|at| at == "/tools/0/cache_control");
+        assert!(is_told, "{server}: {losses:?}");
+    }
+
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}, "cache_control": mark});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"});
+    let messages =
+        json!([user(json!("hi")), {"role": "assistant", "content": [call]}, user(json!([result]))]);
+    let tools = json!([{"name": "f", "input_schema": {"type": "object", "properties": {}}}]);
+    let body = asking(&json!({"messages": messages, "tools": tools}));
+    let (_, losses) = sent(MESSAGES, &body, "openrouter");
+    assert_eq!(losses, ["/messages/1/content/0/cache_control"]);
+}
+
 #[test]
 fn a_strict_that_is_a_text_is_what_it_says() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});

@@ -164,8 +164,16 @@ fn mark(turn: &mut Turn, is_told: bool) {
     // That of a turn as a whole is its only text's.
     let is_one = matches!(turn.parts.as_slice(), [Part::Text { cache: Some(_), .. }]);
     let is_whole = |below: &String| below == "/cache_control";
+    // A call has no place for one.
+    let (at, calls) = (turn.origin.pointer(), &turn.calls);
+    let is_of_call = |below: &String| {
+        let mark = format!("{at}{below}");
+        calls
+            .iter()
+            .any(|call| call.origin.member("cache_control").pointer() == mark)
+    };
     turn.unknown
-        .retain(|below| !is_mark(below) || is_whole(below) && !is_one);
+        .retain(|below| !is_mark(below) || is_whole(below) && !is_one || is_of_call(below));
 }
 
 /// Thoughts that were signed here are the model's own; of others nobody knows whose they are.

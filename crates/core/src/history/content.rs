@@ -126,7 +126,10 @@ fn without_inner(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
         turn.unknown.remove(at);
         marked.push(turn.origin.member("cache_control"));
     }
-    let mut is_within = false;
+    // Of a part that is not read the mark is told apart.
+    let is_unread = |part: &Part| matches!(part, Part::Opaque { .. });
+    let is_mark = |below: &String| below.ends_with("/cache_control");
+    let mut is_within = turn.parts.iter().any(is_unread) && turn.unknown.iter().any(is_mark);
     for part in &mut turn.parts {
         is_within |= part.unmark();
     }

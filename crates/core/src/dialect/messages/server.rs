@@ -108,7 +108,7 @@ fn ask(ask: &mut Ask<'_>) -> Result<(String, Fields), Error> {
     if ask.stream()? {
         body.set("stream", raw(&true));
     }
-    let (tools, stated) = ask.tools()?;
+    let (tools, stated) = ask.marked_tools()?;
     choice(ask, stated, &mut body, !tools.is_empty())?;
     if tools.is_empty() {
         called_before(ask, &mut body);

@@ -337,8 +337,30 @@ impl<'t> Ask<'t> {
         invalid(message, at.0)
     }
 
-    /// The functions that may be called, and the choice among them where one is stated.
+    /// The functions that may be called, and the choice among them where one is stated. Of the first the marks of what to cache
+    /// are lost.
     pub(in crate::dialect) fn tools(
+        &mut self,
+    ) -> Result<(Vec<Function>, Option<ToolChoice>), Error> {
+        self.lose_marks();
+        self.marked_tools()
+    }
+
+    /// Notes the marks of what to cache on tools, which this wire has no place for.
+    pub(in crate::dialect) fn lose_marks(&mut self) {
+        let draft = self.draft;
+        let is_marked = |tool: &&Tool| draft.marks.contains_key(&tool.origin);
+        for tool in draft.tools.iter().filter(is_marked) {
+            let pointer = tool.origin.member("cache_control").pointer();
+            let title = self.title;
+            let reason =
+                format!("{title} takes no marks of what to cache: it finds that by itself");
+            self.lose(&pointer, &reason, EnforcedBy::Nobody);
+        }
+    }
+
+    /// The same where the wire has a place for those marks.
+    pub(in crate::dialect) fn marked_tools(
         &mut self,
     ) -> Result<(Vec<Function>, Option<ToolChoice>), Error> {
         let draft = self.draft;

@@ -89,10 +89,16 @@ fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error>
     if fields.raw("content") == Some("[]") {
         edits.add(Edits::CONTENT);
     }
+    let mark = fields.raw("cache_control");
+    let mut marks = Marks {
+        is_empty: mark == Some("null"),
+        is_stated: mark.is_some_and(|mark| mark != "null"),
+        ..Marks::default()
+    };
     let mut turn = Turn {
         index,
         role,
-        parts: parts(&mut fields, &origin, &mut resolutions)?,
+        parts: parts(&mut fields, &origin, &mut resolutions, &mut marks)?,
         calls: calls(&mut fields, &origin, &mut edits)?,
         call_id: member(&mut fields, "tool_call_id", &origin)?,
         tool: None,
@@ -101,11 +107,15 @@ fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error>
         claimed: Vec::new(),
         sealed: sealed(&mut fields, &origin)?,
         resolutions,
-        unknown: Vec::new(),
+        unknown: marks.unread,
         is_developer,
         edits,
         origin,
     };
+    // Beside others, and beside calls, more would go.
+    if marks.is_empty && !marks.is_stated && turn.calls.is_empty() {
+        turn.edits.add(Edits::INNER);
+    }
     if let Some(mark) = fields.0.get("cache_control")
         && let [Part::Text { cache, .. }] = turn.parts.as_mut_slice()
         && cache.is_none()
@@ -187,10 +197,22 @@ const fn text(text: String) -> Part {
     Part::Text { text, cache: None }
 }
 
+/// Marks of what to cache.
+#[derive(Default)]
+struct Marks {
+    /// There is one of null.
+    is_empty: bool,
+    /// There is another one.
+    is_stated: bool,
+    /// JSON Pointers below the turn to those of parts that are not read.
+    unread: Vec<String>,
+}
+
 fn parts(
     fields: &mut Fields,
     origin: &Origin,
     resolutions: &mut Vec<Origin>,
+    marks: &mut Marks,
 ) -> Result<Vec<Part>, Error> {
     let mut parts = Vec::new();
     if let Some(refusal) = member::<String>(fields, "refusal", origin)? {
@@ -207,7 +229,18 @@ fn parts(
     for (index, mut fields) in all.unwrap_or_default().into_iter().enumerate() {
         let origin = content.item(index);
         let at = origin.member("image_url").member("detail");
-        parts.push(part(&mut fields, origin)?);
+        if fields.raw("cache_control") == Some("null") {
+            fields.remove("cache_control");
+            marks.is_empty = true;
+        }
+        let is_marked = fields.has("cache_control");
+        marks.is_stated |= is_marked;
+        let read = part(&mut fields, origin)?;
+        if is_marked && matches!(read, Part::Opaque { .. }) {
+            let unread = format!("/content/{index}/cache_control");
+            marks.unread.push(unread);
+        }
+        parts.push(read);
         if fields
             .raw("detail")
             .is_some_and(|detail| detail != "\"auto\"")

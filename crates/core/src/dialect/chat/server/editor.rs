@@ -168,9 +168,22 @@ fn retold(
     if let Some(known) = known.filter(|_| !turn.edits.is_any()) {
         return Some(known.to_owned());
     }
-    let written = ask::message(ask, turn).ok()?;
+    let written = ask::message(ask, turn).ok();
     let Some(known) = known else {
-        return Some(raw(&written));
+        return written.as_ref().map(raw);
+    };
+    // What is only taken out of it may be more than there are words for.
+    let written_anew = [
+        Edits::ROLE,
+        Edits::CONTENT,
+        Edits::CALLS,
+        Edits::CALL_ID,
+        Edits::THOUGHTS,
+        Edits::EXTRAS,
+    ];
+    let written = match written_anew.into_iter().any(|edit| turn.edits.has(edit)) {
+        true => written?,
+        false => written.unwrap_or_default(),
     };
     let mut message: Fields = serde_json::from_str(known.get()).ok()?;
     let mut is_changed = false;

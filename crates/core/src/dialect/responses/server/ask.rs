@@ -179,6 +179,7 @@ fn result(ask: &Ask<'_>, turn: &Turn, custom: &HashSet<String>) -> Result<Value,
 }
 
 fn tools(ask: &mut Ask<'_>, body: &mut Fields) -> Result<(), Error> {
+    ask.lose_marks();
     let (tools, choice) = ask.typed_tools();
     let mut written = Vec::new();
     for tool in tools {
