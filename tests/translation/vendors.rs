@@ -682,3 +682,59 @@ fn parameters_have_names_that_anthropic_takes_and_the_client_hears_its_own() {
     let own = asking(&json!({"tools": [{"name": "list", "input_schema": schema}]}));
     assert!(planned(MESSAGES, &own, "anthropic").sent().is_none());
 }
+
+#[test]
+fn an_item_that_is_no_object_is_blamed_and_not_its_list() {
+    let user = json!({"role": "user", "content": "hi"});
+    let refused = |path: &str, body: &Value| {
+        let client = passage::client(path).unwrap();
+        let demand = exchange::read(client, path, body.to_string().as_bytes());
+        let planned = demand.and_then(|demand| exchange::plan(demand, &rule("cohere")));
+        planned.unwrap_err().param.unwrap()
+    };
+    let tools = json!([{"name": "f", "input_schema": {"type": "object"}}, 7]);
+    let flat = json!([{"type": "function", "name": "f"}, null]);
+    for (path, body, at) in [
+        (
+            CHAT,
+            asking(&json!({"messages": [user, null]})),
+            "messages[1]",
+        ),
+        (
+            CHAT,
+            asking(&json!({"messages": ["hi", user]})),
+            "messages[0]",
+        ),
+        (
+            CHAT,
+            asking(&json!({"messages": [{"role": "user", "content": ["hi"]}]})),
+            "messages[0].content[0]",
+        ),
+        (
+            CHAT,
+            asking(&json!({"messages": [{"role": "user", "content": 7}]})),
+            "messages[0].content",
+        ),
+        (CHAT, asking(&json!({"messages": "hi"})), "messages"),
+        (
+            MESSAGES,
+            asking(&json!({"messages": [user, null]})),
+            "messages[1]",
+        ),
+        (MESSAGES, asking(&json!({"messages": "hi"})), "messages"),
+        (MESSAGES, asking(&json!({"tools": tools})), "tools[1]"),
+        (
+            "/v1/responses",
+            json!({"model": "m", "input": [user, 7]}),
+            "input[1]",
+        ),
+        ("/v1/responses", json!({"model": "m", "input": 7}), "input"),
+        (
+            "/v1/responses",
+            json!({"model": "m", "input": "hi", "tools": flat}),
+            "tools[1]",
+        ),
+    ] {
+        assert_eq!(refused(path, &body), at, "{path}: {body}");
+    }
+}

@@ -2,7 +2,7 @@
 
 mod returned;
 
-use crate::dialect::client::call_input;
+use crate::dialect::client::{call_input, odd_item};
 use crate::error::{Error, Kind};
 use crate::ir::{Call, CallInput, Edits, Fields, Origin, Part, Role, Sealed, Stated, Turn, raw};
 use serde::Deserialize;
@@ -45,8 +45,10 @@ pub(in crate::dialect) fn read_turns(fields: &Fields) -> Result<Vec<Turn>, Error
         let message = "`messages` is missing: send the conversation";
         return Err(invalid(message, &list));
     };
-    let messages: Vec<Fields> = serde_json::from_str(messages)
-        .map_err(|_| invalid("`messages` must be a list of messages", &list))?;
+    let messages: Vec<Fields> = serde_json::from_str(messages).map_err(|_| {
+        let whole = || invalid("`messages` must be a list of messages", &list);
+        odd_item(messages, &list).unwrap_or_else(whole)
+    })?;
     let mut names = HashMap::new();
     let mut turns = Vec::with_capacity(messages.len());
     for (index, fields) in messages.into_iter().enumerate() {
@@ -224,8 +226,13 @@ fn parts(
     {
         parts.extend(member(fields, "content", origin)?.map(text));
     }
-    let all: Option<Vec<Fields>> = member(fields, "content", origin)?;
     let content = origin.member("content");
+    let stated = fields.remove("content");
+    let stated = stated.as_ref().map_or("null", |stated| stated.get());
+    let all: Option<Vec<Fields>> = serde_json::from_str(stated).map_err(|_| {
+        let whole = || invalid(format!("`{content}` has the wrong type"), &content);
+        odd_item(stated, &content).unwrap_or_else(whole)
+    })?;
     for (index, mut fields) in all.unwrap_or_default().into_iter().enumerate() {
         let origin = content.item(index);
         let at = origin.member("image_url").member("detail");

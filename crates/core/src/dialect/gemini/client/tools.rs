@@ -3,7 +3,7 @@
 use super::object::{Object, invalid};
 use super::schema::json_schema;
 use crate::dialect::client::object_arguments;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, repeatable};
 use crate::ir::{EnforcedBy, Loss, Origin, OwnCalls, Tool, ToolChoice, ToolInput};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -159,7 +159,8 @@ fn check_names(tools: &[Tool]) -> Result<(), Error> {
         if !seen.insert(tool.name.as_str()) {
             let message = format!(
                 "`{}` repeats the name `{}`: names must be unique",
-                tool.origin, tool.name
+                tool.origin,
+                repeatable(&tool.name)
             );
             return Err(Error::new(Kind::DuplicateToolName, message).at(tool.origin.0.clone()));
         }
@@ -201,6 +202,7 @@ fn choice(
     losses.extend(config.rest().iter().map(|at| lost(at, reason)));
     for name in &names {
         if !tools.iter().any(|tool| tool.name == *name) {
+            let name = repeatable(name);
             let message = format!("`{names_at}` names `{name}`, which is not among the functions");
             return Err(Error::new(Kind::UnknownTool, message).at(names_at.0));
         }

@@ -3,7 +3,7 @@
 use super::request::rest;
 use crate::dialect::client::{field, invalid, member, object_arguments};
 use crate::dialect::gemini::client::lost;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, repeatable};
 use crate::ir::{Fields, Loss, Origin, Tool, ToolChoice, ToolInput};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -35,7 +35,8 @@ pub(super) fn read(fields: &Fields, losses: &mut Vec<Loss>) -> Result<Vec<Tool>,
         if !names.insert(tool.name.clone()) {
             let message = format!(
                 "`{}` repeats the name `{}`: names must be unique",
-                tool.origin, tool.name
+                tool.origin,
+                repeatable(&tool.name)
             );
             return Err(Error::new(Kind::DuplicateToolName, message).at(tool.origin.0));
         }
@@ -135,6 +136,7 @@ fn of_mode(
     for name in &names {
         if !tools.iter().any(|tool| tool.name == *name) {
             let at = at.member("tools");
+            let name = repeatable(name);
             let message = format!("`{at}` names `{name}`, which is not among the functions");
             return Err(Error::new(Kind::UnknownTool, message).at(at.0));
         }

@@ -4,6 +4,7 @@
 use super::blocks::{self, Blocks};
 use super::shown::Shown;
 use super::{invalid, member};
+use crate::dialect::client::odd_item;
 use crate::error::Error;
 use crate::ir::{Fields, Origin, Role, Turn};
 use std::collections::HashMap;
@@ -15,8 +16,10 @@ use std::collections::HashMap;
 pub(super) fn read(fields: &Fields) -> Result<Vec<Turn>, Error> {
     let list = Origin::new("messages");
     let messages = fields.raw("messages").unwrap_or("null");
-    let messages: Vec<Fields> = serde_json::from_str(messages)
-        .map_err(|_| invalid("`messages` must be a list of messages", &list))?;
+    let messages: Vec<Fields> = serde_json::from_str(messages).map_err(|_| {
+        let whole = || invalid("`messages` must be a list of messages", &list);
+        odd_item(messages, &list).unwrap_or_else(whole)
+    })?;
     let mut turns = Turns::default();
     let shown = Shown::of(fields);
     turns.system(fields)?;

@@ -5,6 +5,7 @@ use super::kept::before;
 use super::own::Own;
 use super::turns::is_encrypted;
 use super::write::sealed;
+use crate::dialect::client::odd_item;
 use crate::error::Error;
 use crate::ir::{Fields, Loss, Origin};
 use indexmap::IndexMap;
@@ -206,12 +207,18 @@ pub(super) fn read(fields: &Fields) -> Result<Input<'_>, Error> {
         let text = super::field::value(input, &at, "text or a list of items")?;
         return Ok(Input::Text(text.unwrap_or_default()));
     }
-    let items = list(input, &at).map_err(|_| invalid(at.0, "must be text, or a list of objects"));
+    let items = list(input, &at).map_err(|_| {
+        let whole = || invalid(at.0.clone(), "must be text, or a list of objects");
+        odd_item(input.get(), &at).unwrap_or_else(whole)
+    });
     items.map(Input::Items)
 }
 
 pub(super) fn list<'a>(raw: &'a RawValue, at: &Origin) -> Result<Vec<Item<'a>>, Error> {
-    let wrong = |_| invalid(at.0.clone(), "must be a list of objects");
+    let wrong = |_| {
+        let whole = || invalid(at.0.clone(), "must be a list of objects");
+        odd_item(raw.get(), at).unwrap_or_else(whole)
+    };
     let members: Vec<IndexMap<String, &RawValue>> =
         serde_json::from_str(raw.get()).map_err(wrong)?;
     let items = members

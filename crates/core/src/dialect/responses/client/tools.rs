@@ -2,11 +2,11 @@
 
 mod choice;
 
-use super::field::{field, invalid, lose, lose_rest, member};
+use super::field::{invalid, lose, lose_rest, member};
 use super::item;
 use super::names::Names;
 use super::own::Own;
-use crate::dialect::client::truth;
+use crate::dialect::client::{objects, truth};
 use crate::dialect::regexes;
 use crate::error::{Error, Kind};
 use crate::ir::{Constraint, Fields, Loss, Notation, Origin, Tool, ToolChoice, ToolInput, raw};
@@ -56,11 +56,8 @@ struct Reading {
 }
 
 pub(super) fn read(fields: &Fields, losses: &mut Vec<Loss>) -> Result<Tools, Error> {
-    let listed = field::<Vec<Fields>>(
-        fields,
-        "tools",
-        "a list of tools, each an object with a `type`",
-    )?;
+    let expected = "a list of tools, each an object with a `type`";
+    let listed = objects(fields, "tools", expected)?;
     let mut reading = Reading::default();
     let list = Origin::new("tools");
     for (index, tool) in listed.unwrap_or_default().into_iter().enumerate() {

@@ -3,7 +3,7 @@
 use super::super::field::{field, invalid, lose, member};
 use super::super::names::Names;
 use super::Reading;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, repeatable};
 use crate::ir::{Fields, Loss, Origin, ToolChoice};
 use serde_json::value::RawValue;
 
@@ -120,6 +120,7 @@ fn named(
         Some(flat) => Ok(flat.to_owned()),
         None => {
             let at = at.member("name").0;
+            let name = repeatable(&name);
             let message = format!("`{at}` is `{name}`, which is not among the tools");
             Err(Error::new(Kind::UnknownTool, message).at(at))
         }
