@@ -738,3 +738,56 @@ fn an_item_that_is_no_object_is_blamed_and_not_its_list() {
         assert_eq!(refused(path, &body), at, "{path}: {body}");
     }
 }
+
+/// home-assistant/core#167208, anthropics/claude-code#11975
+#[test]
+fn an_image_has_the_media_type_of_its_bytes_before_a_server_of_the_same_wire_too() {
+    let png = "iVBORw0KGgoAAAANSUhEUg";
+    let image = |kind: Value| json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": png}});
+    let result =
+        |block: Value| json!({"type": "tool_result", "tool_use_id": "t", "content": [block]});
+    let asked = |kind: Value| {
+        let bare = json!({"type": "image", "source": {"type": "base64", "data": png}});
+        let call = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}});
+        asking(
+            &json!({"tools": [{"name": "f", "input_schema": {"type": "object", "properties": {}}}], "messages": [
+            {"role": "user", "content": [image(kind.clone()), bare]},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result(image(kind))]}]}),
+        )
+    };
+    for kind in [json!("image/jpeg"), Value::Null] {
+        let (there, _) = sent(MESSAGES, &asked(kind.clone()), "anthropic");
+        let whole = image(json!("image/png"));
+        let first = &there["messages"][0]["content"];
+        assert_eq!(first[0], whole, "{kind}");
+        assert_eq!(first[1]["source"]["media_type"], "image/png");
+        assert_eq!(there["messages"][2]["content"][0]["content"][0], whole);
+        // Others are told of it, too.
+        let (there, _) = sent(MESSAGES, &asked(kind), "vllm@0.32.0");
+        let url = format!("data:image/png;base64,{png}");
+        for part in [0, 1] {
+            assert_eq!(
+                there["messages"][0]["content"][part]["image_url"]["url"],
+                url
+            );
+        }
+    }
+    let right =
+        asking(&json!({"messages": [{"role": "user", "content": [image(json!("image/png"))]}]}));
+    let (there, _) = sent(MESSAGES, &right, "anthropic");
+    assert_eq!(there["messages"], right["messages"]);
+
+    for data in [
+        json!({"mimeType": "image/jpeg", "data": png}),
+        json!({"data": png}),
+    ] {
+        let body = json!({"contents": [{"role": "user", "parts": [{"text": "what?"}, {"inlineData": data}]}]});
+        let (there, _) = sent(GEMINI, &body, "gemini");
+        let mended = &there["contents"][0]["parts"][1]["inlineData"];
+        assert_eq!(*mended, json!({"mimeType": "image/png", "data": png}));
+        let (there, _) = sent(GEMINI, &body, "anthropic");
+        let told = &there["messages"][0]["content"][1]["source"];
+        assert_eq!(told["media_type"], "image/png");
+    }
+}

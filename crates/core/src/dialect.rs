@@ -8,6 +8,7 @@ pub mod completions;
 mod elsewhere;
 mod empty_list;
 pub mod gemini;
+mod images;
 pub mod interactions;
 pub mod keeper;
 pub mod messages;

@@ -11,7 +11,7 @@ mod turns;
 mod write;
 
 use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
-use crate::dialect::empty_list;
+use crate::dialect::{empty_list, images};
 use crate::error::Error;
 use crate::ir::{Loss, Place, Reply, Request, Turn};
 
@@ -88,6 +88,7 @@ impl Client for Gemini {
     fn is_plain(&self, conversation: &[u8]) -> bool {
         memchr::memmem::find(conversation, super::sealed::MARK.as_bytes()).is_none()
             && !empty_list::may_stand_in(conversation, "args")
+            && !images::GEMINI.may_be_wrong(conversation)
     }
 
     fn loss(&self, loss: &mut Loss) -> bool {

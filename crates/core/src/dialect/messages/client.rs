@@ -12,8 +12,8 @@ mod unsaid;
 mod write;
 
 use crate::dialect::client::{Client, LastWords, Terms, Writer, member, rename, states};
-use crate::dialect::empty_list;
 use crate::dialect::messages::server::has_odd;
+use crate::dialect::{empty_list, images};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Loss, Origin, Place, Reply, Request, Seal, Turn};
 use serde::de::DeserializeOwned;
@@ -73,7 +73,8 @@ impl Client for Messages {
         Some("messages")
     }
 
-    /// Thoughts that we signed are taken out before Anthropic, ids of other servers get others, and empty lists are objects. A reference to a tool
+    /// Thoughts that we signed are taken out before Anthropic, ids of other servers get others, empty lists are objects, and images have
+    /// their own type. A reference to a tool
     /// stands for what is said elsewhere in the request.
     fn is_plain(&self, conversation: &[u8]) -> bool {
         let has = |mark: &str| memchr::memmem::find(conversation, mark.as_bytes()).is_some();
@@ -81,6 +82,7 @@ impl Client for Messages {
             && !has(blocks::REFERENCE)
             && !has_odd(conversation)
             && !empty_list::may_stand_in(conversation, "input")
+            && !images::MESSAGES.may_be_wrong(conversation)
     }
 
     fn writer(&self, terms: Terms) -> Box<dyn Writer> {

@@ -4,6 +4,7 @@
 mod editor;
 mod ids;
 mod inputs;
+mod media;
 mod reply;
 
 use crate::dialect::server::ask::{Ask, Function};

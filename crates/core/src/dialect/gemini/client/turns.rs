@@ -438,15 +438,17 @@ fn inline(mut data: Object) -> Result<Part, Error> {
     let stated: Option<String> = data.take("mimeType", "a string")?;
     let bytes_at = data.origin("data");
     let bytes: Option<String> = data.take("data", "a text in base64")?;
-    let Some(stated) = stated.filter(|kind| kind.contains('/')) else {
-        return Err(invalid(&at, "must be a media type such as image/png"));
-    };
+    let stated = stated.filter(|kind| kind.contains('/'));
     let Some(bytes) = bytes else {
         return Err(invalid(&bytes_at, "is missing: send the bytes in base64"));
     };
     let bytes = bytes.replace('-', "+").replace('_', "/");
+    let kind = media_type(&stated.unwrap_or_default(), &bytes);
+    if kind.is_empty() {
+        return Err(invalid(&at, "must be a media type such as image/png"));
+    }
     Ok(Part::Data {
-        media_type: media_type(&stated, &bytes),
+        media_type: kind,
         data: bytes,
         name: data.take("displayName", "a text")?.map(Box::new),
         cache: None,

@@ -2,9 +2,9 @@
 
 use super::super::sealed;
 use super::{calling, method_path};
-use crate::dialect::empty_list;
 use crate::dialect::gemini::client::object::camel;
 use crate::dialect::server::editor::{Editor, append};
+use crate::dialect::{empty_list, images};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Fields, History, Origin, Refusal, Request, Role, Tool, ToolChoice, ToolInput, raw, raw_string,
@@ -78,6 +78,9 @@ fn signed(content: &RawValue, stand_in: &str) -> Option<Box<RawValue>> {
 
 /// The content without the thoughts that we signed: what is said behind one keeps all but its signature.
 fn without_thoughts(content: &RawValue) -> Option<Box<RawValue>> {
+    if !content.get().contains(sealed::MARK) {
+        return None;
+    }
     let mut content: Fields = serde_json::from_str(content.get()).ok()?;
     let without = |part: Box<RawValue>| {
         if !is_ours(&part) {
@@ -117,31 +120,82 @@ fn with_objects(content: &RawValue) -> Option<Box<RawValue>> {
     changed.then(|| raw(&content))
 }
 
+/// Gives the images in a list of parts the media types that they have; whether any had another one.
+fn in_parts(of: &mut Fields) -> bool {
+    let Some(mut parts) = items(of, "parts") else {
+        return false;
+    };
+    let mut changed = false;
+    for part in &mut parts {
+        if !images::GEMINI.may_be_wrong(part.get().as_bytes()) {
+            continue;
+        }
+        let Ok(mut fields) = serde_json::from_str::<Fields>(part.get()) else {
+            continue;
+        };
+        let mut is_mended = false;
+        if let Some(mut data) = object(&fields, "inlineData") {
+            let kind = own(&data, "mimeType").to_owned();
+            if images::mend(&mut data, &kind, "data") {
+                set(&mut fields, "inlineData", raw(&data));
+                is_mended = true;
+            }
+        }
+        if let Some(mut result) = object(&fields, "functionResponse")
+            && in_parts(&mut result)
+        {
+            set(&mut fields, "functionResponse", raw(&result));
+            is_mended = true;
+        }
+        if is_mended {
+            *part = raw(&fields);
+            changed = true;
+        }
+    }
+    if changed {
+        set(of, "parts", raw(&parts));
+    }
+    changed
+}
+
+/// The content with the media types that its images have; `None` where it has those.
+fn with_types(content: &RawValue) -> Option<Box<RawValue>> {
+    let mut content: Fields = serde_json::from_str(content.get()).ok()?;
+    in_parts(&mut content).then(|| raw(&content))
+}
+
 impl Editor for GeminiEditor {
     fn path(&self, request: &Request) -> Cow<'static, str> {
         Cow::Owned(method_path(&request.model, request.stream))
     }
 
     /// Thoughts of Anthropic's that were signed as Gemini's are: this server knows no such signature. Arguments that are empty lists
-    /// are objects.
+    /// are objects, and images have the media type of their first bytes.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
         let is_odd = |raw: &str| {
-            raw.contains(sealed::MARK) || empty_list::may_stand_in(raw.as_bytes(), ARGUMENTS)
+            raw.contains(sealed::MARK)
+                || empty_list::may_stand_in(raw.as_bytes(), ARGUMENTS)
+                || images::GEMINI.may_be_wrong(raw.as_bytes())
         };
         let contents = fields.raw("contents").filter(|raw| is_odd(raw));
         let Some(mut contents) = contents.and_then(|_| items(fields, "contents")) else {
             return false;
         };
+        let mends: [fn(&RawValue) -> Option<Box<RawValue>>; 3] =
+            [without_thoughts, with_objects, with_types];
+        let mut changed = false;
         for content in &mut contents {
-            if let Some(left) = without_thoughts(content) {
-                *content = left;
-            }
-            if let Some(mended) = with_objects(content) {
-                *content = mended;
+            for mend in mends {
+                if let Some(mended) = mend(content) {
+                    *content = mended;
+                    changed = true;
+                }
             }
         }
-        fields.to_mut().set("contents", raw(&contents));
-        true
+        if changed {
+            fields.to_mut().set("contents", raw(&contents));
+        }
+        changed
     }
 
     fn sign(&self, fields: &mut Cow<'_, Fields>, history: &History) -> bool {

@@ -394,14 +394,15 @@ fn medium(kind: &str, content: &mut Fields, at: &Origin) -> Result<Part, Error> 
     let uri: Option<String> = member(content, "uri", at, "a URI")?;
     if let Some(data) = data {
         let stated = stated.filter(|kind| kind.contains('/'));
-        let Some(stated) = stated else {
+        let data = data.replace('-', "+").replace('_', "/");
+        let seen = media_type(&stated.unwrap_or_default(), &data);
+        if seen.is_empty() {
             let at = at.member("mime_type");
             let message = format!("`{at}` must be a media type such as image/png");
             return Err(invalid(message, at.0));
-        };
-        let data = data.replace('-', "+").replace('_', "/");
+        }
         return Ok(Part::Data {
-            media_type: media_type(&stated, &data),
+            media_type: seen,
             data,
             name: None,
             cache: None,

@@ -419,10 +419,19 @@ impl Block {
 }
 
 fn data(source: &mut Fields, origin: &Origin) -> Result<Part, Error> {
-    let stated: String = need(source, "media_type", origin, "such as `image/png`")?;
+    const KIND: &str = "such as `image/png`";
+    let stated: Option<String> = member(source, "media_type", origin, KIND)?;
     let data: String = need(source, "data", origin, "a string in base64")?;
+    let kind = media_type(&stated.unwrap_or_default(), &data);
+    if kind.is_empty() {
+        let at = origin.member("media_type");
+        return Err(invalid(
+            format!("`{at}` is missing: it must be {KIND}"),
+            &at,
+        ));
+    }
     Ok(Part::Data {
-        media_type: media_type(&stated, &data),
+        media_type: kind,
         data,
         // A title is told as a text.
         name: None,

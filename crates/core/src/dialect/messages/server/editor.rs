@@ -1,10 +1,10 @@
 //! A Messages request from a client of Messages, edited.
 
-use super::{PATH, ids, input_schema, inputs};
-use crate::dialect::empty_list;
+use super::{PATH, ids, input_schema, inputs, media};
 use crate::dialect::server::editor::{
     Editor, append, items, keep_tools, set_stops, with_plain_strict,
 };
+use crate::dialect::{empty_list, images};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request, Role, Seal, Tool, ToolChoice, ToolInput, raw};
 use serde_json::value::RawValue;
@@ -24,7 +24,7 @@ impl Editor for MessagesEditor {
 
     /// Thoughts of other servers, which we signed: this one refuses a signature that is not its own. Its own remarks, which were
     /// told as thoughts, are texts again. Other servers' ids of calls are given others, and inputs that are empty lists are objects,
-    /// and so is what a text says of a tool's `strict`.
+    /// and so is what a text says of a tool's `strict`. Images have the media type of their first bytes.
     fn respell(&self, fields: &mut Cow<'_, Fields>, _request: &Request) -> bool {
         let messages = |fields: &Fields, is_in: &dyn Fn(&str) -> bool| {
             let raw = fields.raw("messages").filter(|raw| is_in(raw));
@@ -51,6 +51,11 @@ impl Editor for MessagesEditor {
             empty_list::may_stand_in(raw.as_bytes(), "input")
         });
         if let Some(mended) = listed.and_then(|raw| inputs::as_objects(&raw)) {
+            fields.to_mut().set("messages", mended);
+            changed = true;
+        }
+        let mistyped = messages(fields, &|raw| images::MESSAGES.may_be_wrong(raw.as_bytes()));
+        if let Some(mended) = mistyped.and_then(|raw| media::as_seen(&raw)) {
             fields.to_mut().set("messages", mended);
             changed = true;
         }
