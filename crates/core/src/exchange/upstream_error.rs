@@ -268,12 +268,13 @@ impl Reported {
         if let Some(only) = value.get_mut(0) {
             value = only.take();
         }
-        let inner = match value.get("error") {
-            Some(Value::Object(_)) => &value["error"],
-            _ => &value,
-        };
+        // Cloudflare's `errors` and KoboldCpp's `detail` may be one object as well.
+        let inner = ["error", "errors", "detail"].map(|name| &value[name]);
+        let inner = inner.into_iter().find(|inner| inner.is_object());
+        let inner = inner.unwrap_or(&value);
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let message = text(&inner["message"])
+        let message = said(&inner["message"])
+            .or_else(|| text(&inner["msg"]))
             .or_else(|| text(&value["error"]))
             .or_else(|| text(&value["detail"]))
             .or_else(|| value["detail"].as_array().map(|faults| details(faults)))
@@ -283,6 +284,7 @@ impl Reported {
             // Venice's, and Zhipu's gateway's.
             .or_else(|| text(&value["error_message"]))
             .or_else(|| text(&value["msg"]))
+            .or_else(|| text(&value))
             .unwrap_or_else(|| plain(body));
         // What the provider behind a gateway said ("Provider returned error", OpenRouter): an error reply of its own, or words.
         let behind = inner["metadata"]["raw"].as_str();
@@ -367,6 +369,23 @@ fn again_in(message: &str) -> Option<u64> {
         rest = after;
     }
     (rest.is_empty() && millis > 0.0).then(|| (millis / 1e3).ceil() as u64)
+}
+
+/// What a message says: a text, or what FastAPI found, which Azure's Foundry has there as an object, or as the JSON of one
+/// (BerriAI/litellm#11696).
+fn said(message: &Value) -> Option<String> {
+    let found = |message: &Value| {
+        let faults = message["detail"].as_array();
+        let text = message["detail"].as_str().map(str::to_owned);
+        faults.map(|faults| details(faults)).or(text)
+    };
+    let Value::String(text) = message else {
+        return found(message);
+    };
+    let within = text.trim_start().starts_with('{');
+    let within = within.then(|| crate::json::value_of(text.as_bytes()));
+    let within = within.and_then(|value| found(&value.ok()?));
+    Some(within.unwrap_or_else(|| text.clone()))
 }
 
 /// FastAPI's list of validation faults.

@@ -67,7 +67,7 @@ fn is_error(fields: &Fields) -> bool {
     let is_there = |name: &str| fields.raw(name).is_some_and(|raw| raw != "null");
     let begins = |name: &str, with: &[char]| {
         let raw = fields.raw(name);
-        raw.is_some_and(|raw| raw.starts_with(with) && raw != "[]")
+        raw.is_some_and(|raw| raw.starts_with(with) && !["[]", "{}"].contains(&raw))
     };
     if is_there("choices") {
         return false;
@@ -79,8 +79,8 @@ fn is_error(fields: &Fields) -> bool {
     begins("message", &['"'])
         || begins("error_message", &['"'])
         || begins("msg", &['"']) && is_there("code")
-        || begins("detail", &['"', '['])
-        || begins("errors", &['['])
+        || begins("detail", &['"', '[', '{'])
+        || begins("errors", &['[', '{'])
         || fields.raw("base_resp").is_some_and(is_failed)
 }
 

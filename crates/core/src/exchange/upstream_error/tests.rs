@@ -169,6 +169,18 @@ fn a_reply_that_has_an_error_in_the_servers_own_shape_is_that_error() {
             "too long",
             400,
         ),
+        (
+            r#"{"detail":{"msg":"Server is busy.","type":"service_unavailable"}}"#,
+            Kind::UpstreamFailed,
+            "reported: Server is busy.",
+            502,
+        ),
+        (
+            r#"{"errors":{"message":"AiError: no","code":5006},"success":false,"result":{}}"#,
+            Kind::UpstreamFailed,
+            "reported: AiError: no",
+            502,
+        ),
     ] {
         let rule = RuleSet::builtin().resolve("plain", None).unwrap();
         let (about, mut ids) = (About::default(), Ids::new(0));
@@ -289,6 +301,37 @@ fn every_error_shape_is_read() {
             None,
             None,
         ),
+        (
+            r#"{"detail":{"msg":"bad","type":"service_unavailable"}}"#,
+            "bad",
+            None,
+            None,
+        ),
+        (
+            r#"{"errors":{"message":"bad","code":5006},"success":false}"#,
+            "bad",
+            None,
+            None,
+        ),
+        (
+            r#"{"error":{"code":"Invalid input","message":"{\"detail\":[{\"loc\":[\"body\",\"user\"],\"msg\":\"bad\"}]}"}}"#,
+            "body.user: bad",
+            None,
+            Some("Invalid input"),
+        ),
+        (
+            r#"{"error":{"message":{"detail":[{"loc":["body",3],"msg":"bad"}]}}}"#,
+            "body.3: bad",
+            None,
+            None,
+        ),
+        (
+            r#"{"error":{"message":"{\"bad\": 1}"}}"#,
+            r#"{"bad": 1}"#,
+            None,
+            None,
+        ),
+        (r#""bad""#, "bad", None, None),
         ("bad", "bad", None, None),
         ("", "no reason given", None, None),
     ] {
@@ -319,6 +362,10 @@ fn a_field_that_a_server_does_not_know_is_one_of_the_bodys_own() {
             "no_field_prompt_cache_key",
         ),
         ("Unsupported parameter: user.", "no_field_user"),
+        (
+            "Extra parameters ['stream_options', 'user'] are not allowed when extra-parameters is not set or set to be 'error'.",
+            "no_field_stream_options",
+        ),
         (
             "messages.0.user.name\n  Extra inputs are not permitted",
             "refuses_names",
