@@ -46,6 +46,8 @@ fn a_conversation_that_a_server_refuses_is_told_otherwise_once_its_error_says_so
     let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
     let acted = json!([{"role": "user", "content": "hi", "name": "ada"}, {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": parts}]);
+    let wordless = json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "sun"}]);
     let twice = json!([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]);
     let silent = json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": null}, {"role": "user", "content": "b"}]);
     for (server, messages, error, fact, at, told) in [
@@ -80,6 +82,22 @@ fn a_conversation_that_a_server_refuses_is_told_otherwise_once_its_error_says_so
             "refuses_text_parts",
             "/messages/2/content",
             Some(json!("sun\nrain")),
+        ),
+        (
+            "openrouter",
+            &acted,
+            "AiError: Bad input: Error: oneOf at '/' not met, 0 matches: required properties at '/' are 'prompt', Type mismatch of '/messages/2/content', 'array' not in 'string'",
+            "refuses_text_parts",
+            "/messages/2/content",
+            Some(json!("sun\nrain")),
+        ),
+        (
+            "groq",
+            &wordless,
+            "AiError: Bad input: Error: oneOf at '/' not met, 0 matches: Type mismatch of '/messages/1/content', 'null' not in 'string'",
+            "refuses_null_content",
+            "/messages/1/content",
+            Some(json!("")),
         ),
         (
             "vllm@0.32.0",

@@ -269,6 +269,28 @@ fn a_message_behind_its_deltas_is_not_said_again() {
     assert!(replied(CHAT, &schema(), "plain", &empty).contains("age"));
 }
 
+/// Cloudflare's JSON mode (anomalyco/opencode#30381).
+#[test]
+fn an_object_in_the_place_of_the_text_is_its_json_and_verified() {
+    let saying = |content: &Value| json!({"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}});
+    let right = saying(&json!({"age": 3}));
+    for server in ["openai", "openrouter", "plain"] {
+        let told = replied(CHAT, &schema(), server, &right);
+        let reply: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(
+            reply["choices"][0]["message"]["content"], "{\"age\":3}",
+            "{server}"
+        );
+        let wrong = saying(&json!({"age": "three"}));
+        let told = replied(CHAT, &schema(), server, &wrong);
+        assert!(told.contains("VIOLATION"), "{server}: {told}");
+        // Of nothing that is demanded, where the reply is put into other words.
+        let told = replied(MESSAGES, &json!({}), server, &right);
+        let reply: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(reply["content"][0]["text"], "{\"age\":3}", "{server}");
+    }
+}
+
 #[test]
 fn counts_and_thoughts_are_read_wherever_they_stand() {
     let ended = chunk(&json!({"index": 0, "delta": {}, "finish_reason": "stop",

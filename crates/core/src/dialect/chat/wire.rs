@@ -430,6 +430,13 @@ fn read_choice(
         message.remove("tool_calls");
         is_plain = false;
     }
+    // Cloudflare has the object there that its JSON mode was asked for, where its text should be (anomalyco/opencode#30381).
+    let object = message.raw("content").filter(|raw| raw.starts_with('{'));
+    if let Some(object) = object.filter(|_| form == Form::Whole) {
+        let text = crate::ir::raw(object);
+        message.set("content", text);
+        is_plain = false;
+    }
     let content: Option<Content> = typed(&message, "content")?;
     is_plain &= !matches!(content, Some(Content::Parts(_)));
     let thought = content.as_ref().and_then(Content::thought);
