@@ -41,6 +41,7 @@ mod replay;
 mod responses;
 mod responses_same;
 mod sealed;
+mod taught;
 mod thoughts;
 mod toys;
 mod vendors;

@@ -14,7 +14,7 @@ use crate::ir::{
 use crate::rules::{
     CALLS_OVER_BOUNDS, ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_STRICT_CALLS,
     NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, SCHEMAS_OVER_BOUNDS, StrictTools,
-    TOOLS_ON_RESPONSES, unknown_field,
+    TOOLS_ON_RESPONSES, renamed_field, unknown_field,
 };
 use std::sync::Arc;
 
@@ -277,20 +277,23 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
     if fact == OPENS_ASKED_THOUGHTS {
         return demand.request.thinking.is_some();
     }
+    let settings = demand.request.settings();
+    let is_bare = demand.request.wire == Some(Wire::Completions);
     if fact == LIMIT_OVER_ROOM {
-        let settings = demand.request.settings();
         let limits = ["max_tokens", "max_completion_tokens"];
         // A completion without one has 16 tokens.
-        let is_bare = demand.request.wire == Some(Wire::Completions);
         return !is_bare && limits.iter().any(|limit| settings.has(limit));
     }
     if [SCHEMAS_OVER_BOUNDS, CALLS_OVER_BOUNDS].contains(&fact) {
         return asked != Strategy::Instruct && is_compiled(demand, rule, fact == CALLS_OVER_BOUNDS);
     }
+    // What goes to a server's own route of completions is not looked through.
     if let Some(field) = unknown_field(fact) {
-        // What goes to a server's own route of completions is not looked through.
-        let is_bare = demand.request.wire == Some(Wire::Completions);
-        return !is_bare && demand.request.settings().has(field);
+        let is_own = demand.request.wire == Some(rule.server.wire());
+        return !is_bare && settings.has(field) && !(is_own && rule.ends.own_errors);
+    }
+    if let Some((name, to)) = renamed_field(fact) {
+        return !is_bare && [name, to].iter().any(|name| settings.has(name));
     }
     if fact == TOOLS_ON_RESPONSES {
         return !demand.request.tools.is_empty();

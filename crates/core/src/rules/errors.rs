@@ -2,7 +2,7 @@
 
 use super::LaunchRule;
 use super::compile::launch;
-use super::facts::{NO_EFFORT, NO_FIELD};
+use super::facts::{NO_EFFORT, NO_FIELD, RENAMES, TO};
 use crate::datafile::{File, Keys, RuleFault, Source, unknown};
 use crate::ir::{Effort, Refusal};
 use std::sync::Arc;
@@ -96,8 +96,23 @@ fn fields(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
     for mut keys in keys.tables(file, "optional_field") {
         let name = keys.required(file, "name", "a field that carries no demand");
         let fact = keys.string(file, "fact").map(toml::Spanned::into_inner);
+        let instead = keys.string(file, "instead");
         keys.finish(file);
-        names.extend(name.map(|name| (name.into_inner(), fact)));
+        let Some(name) = name.map(toml::Spanned::into_inner) else {
+            continue;
+        };
+        let (fact, remedy) = match instead.map(toml::Spanned::into_inner) {
+            Some(other) => (
+                Some(format!("{RENAMES}{name}{TO}{other}")),
+                format!("say {other} in place of {name}, which this server does not know"),
+            ),
+            None => (
+                fact,
+                format!("leave out {name}: this server does not know it"),
+            ),
+        };
+        let fact = fact.unwrap_or_else(|| format!("{NO_FIELD}{name}"));
+        names.push((name, fact, remedy));
     }
     let mut rules = Vec::new();
     for mut keys in keys.tables(file, "unknown_field") {
@@ -108,10 +123,10 @@ fn fields(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
             let message = "it does not say where the field's name stands";
             file.fault(&contains.span(), message, "write `$field` in its place");
         }
-        rules.extend(names.iter().map(|(name, fact)| LaunchRule {
+        rules.extend(names.iter().map(|(name, fact, remedy)| LaunchRule {
             contains: contains.get_ref().replace(FIELD, name),
-            remedy: format!("leave out {name}: this server does not know it"),
-            fact: Some(fact.clone().unwrap_or_else(|| format!("{NO_FIELD}{name}"))),
+            remedy: remedy.clone(),
+            fact: Some(fact.clone()),
             // The words may be of something else that is called so.
             unsure: true,
             is_field: true,

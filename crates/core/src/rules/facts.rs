@@ -33,6 +33,18 @@ pub fn unknown_field(fact: &str) -> Option<&str> {
     fact.strip_prefix(NO_FIELD)
 }
 
+/// What the facts that a server calls a field otherwise begin with; the field's name follows, [`TO`], and the server's own.
+pub(super) const RENAMES: &str = "renames_";
+
+/// What stands between the two names.
+pub(super) const TO: &str = "_to_";
+
+/// The field that a fact says a server does not know, and the one that it knows in its place.
+#[must_use]
+pub fn renamed_field(fact: &str) -> Option<(&str, &str)> {
+    fact.strip_prefix(RENAMES)?.split_once(TO)
+}
+
 /// The fact that a model's answer came among its thoughts, where the server lets anything pass: it was
 /// launched with a reasoning parser, and the model does not think, or does not end its thoughts.
 pub const ANSWERS_AS_THOUGHTS: &str = "answers_as_thoughts";
@@ -203,6 +215,8 @@ impl Rule {
             self.refuse_effort(effort);
         } else if let Some(field) = unknown_field(fact) {
             self.drop_fields(&[field], "this server does not know it");
+        } else if let Some((name, to)) = renamed_field(fact) {
+            self.rename_field(name, to);
         } else if let Some(profile) = self.backends.get(fact) {
             self.schema = profile.clone();
         }
@@ -345,6 +359,36 @@ impl Rule {
                     reason: reason.to_owned(),
                 });
             }
+        }
+    }
+
+    /// A field goes under another name from now on, as does what went under its own; that other goes as it is.
+    fn rename_field(&mut self, name: &str, to: &str) {
+        let now = FieldAction::Rename(to.to_owned());
+        let is_it = |field: &FieldRule| field.name == name && field.action == now;
+        if self.fields.iter().any(is_it) {
+            return;
+        }
+        let is_renamed = |field: &FieldRule| matches!(field.action, FieldAction::Rename(_));
+        self.fields.retain(|field| {
+            let is_one = [name, to].contains(&field.name.as_str());
+            !(is_one && is_renamed(field))
+        });
+        let before = FieldAction::Rename(name.to_owned());
+        for field in self
+            .fields
+            .iter_mut()
+            .filter(|field| field.action == before)
+        {
+            field.action = now.clone();
+        }
+        // What is not sent at all has no name.
+        if self.fields.iter().all(|field| field.name != name) {
+            self.fields.push(FieldRule {
+                name: name.to_owned(),
+                action: now,
+                reason: "this server does not know it".to_owned(),
+            });
         }
     }
 

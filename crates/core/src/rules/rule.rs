@@ -1,5 +1,6 @@
 //! A rule: one server dialect at one version, checked, ready to be applied.
 
+use super::facts::{renamed_field, unknown_field};
 use super::{ChoiceRule, InText, KnownFormats, Markups, PromptOpens, ThoughtForms, Version};
 use crate::dialect::server::{Counting, Ends, Render, Server, facing};
 use crate::ir::{Begin, Effort, History, Request, Thoughts, Wire};
@@ -148,6 +149,14 @@ pub struct LaunchRule {
     pub is_field: bool,
     /// Whether it has none where a question of the probe's own is answered so: its schemas are such as any server takes.
     pub sure_of_probe: bool,
+}
+
+impl LaunchRule {
+    /// Whether nothing follows but what a field is called, or that it is left out.
+    pub(super) fn speaks_of_names(&self) -> bool {
+        let fact = self.fact.as_deref();
+        fact.is_some_and(|fact| unknown_field(fact).is_some() || renamed_field(fact).is_some())
+    }
 }
 
 /// How a server that cuts long prompts in silence is kept from it.

@@ -147,10 +147,11 @@ impl RuleSet {
                     }
                     if dialect.server.wire() == Wire::Chat {
                         dialect.launch.extend_from_slice(&errors.common);
-                        // Who acts on a server's own errors is told of each field.
-                        if !dialect.ends.own_errors {
-                            dialect.launch.extend_from_slice(&errors.fields);
-                        }
+                        // Who acts on a server's own errors is told of each field: see `exchange::concerns`.
+                        let is_own = dialect.ends.own_errors;
+                        let fields = errors.fields.iter();
+                        let fields = fields.filter(|field| !is_own || field.speaks_of_names());
+                        dialect.launch.extend(fields.cloned());
                     }
                     dialect.too_long = Arc::clone(&errors.too_long);
                     dialect.refused = Arc::clone(&errors.refused);

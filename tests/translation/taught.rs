@@ -1,0 +1,145 @@
+//! What models refuse behind any server of Chat's wire, in the words of its errors, and how they are asked then.
+
+use crate::replay::rule;
+use isogloss_core::exchange::{self, Exchange, concerns, launch_facts};
+use isogloss_core::passage;
+use isogloss_core::rules::Rule;
+use serde_json::{Value, json};
+
+const CHAT: &str = "/v1/chat/completions";
+const MESSAGES: &str = "/v1/messages";
+
+fn planned(path: &str, body: &Value, rule: &Rule) -> Exchange {
+    let client = passage::client(path).unwrap();
+    let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
+    exchange::plan(demand, rule).unwrap()
+}
+
+fn sent(body: &Value, exchange: &Exchange) -> Value {
+    match exchange.sent() {
+        Some(sent) => serde_json::from_slice(sent).unwrap(),
+        None => body.clone(),
+    }
+}
+
+fn lost(exchange: &Exchange) -> Vec<&str> {
+    let losses = exchange.losses.iter();
+    losses.map(|loss| loss.pointer.as_str()).collect()
+}
+
+fn asking(more: &Value) -> Value {
+    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+    let fields = body.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    body
+}
+
+/// Asks a server that `refuses` some of it until it is content, or nothing new is learnt of its error: each fact once, as the proxy
+/// supposes them.
+fn learnt(
+    server: &str,
+    (path, body): (&str, &Value),
+    refuses: impl Fn(&Value) -> Option<String>,
+) -> (Vec<String>, Option<Exchange>) {
+    let mut rule = rule(server);
+    let mut known = Vec::new();
+    loop {
+        let exchange = planned(path, body, &rule);
+        let Some(message) = refuses(&sent(body, &exchange)) else {
+            return (known, Some(exchange));
+        };
+        let error = json!({"error": {"message": message, "type": "invalid_request_error"}});
+        let told = launch_facts(&rule, error.to_string().as_bytes());
+        let next = told.into_iter().find_map(|told| {
+            let is_new = concerns(&exchange.demand, exchange.strategy, &rule, &told.fact);
+            let next = rule.knowing(&told.fact)?;
+            (is_new && !known.contains(&told.fact)).then_some((next, told.fact))
+        });
+        let Some((next, fact)) = next else {
+            return (known, None);
+        };
+        known.push(fact);
+        rule = next;
+    }
+}
+
+/// OpenAI's newer models, whoever stands before them.
+fn newer(body: &Value) -> Option<String> {
+    let message = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+    body.get("max_tokens").map(|_| message.to_owned())
+}
+
+/// Models behind OpenAI's names that know the older one alone (pydantic/pydantic-ai#6593).
+fn older(body: &Value) -> Option<String> {
+    let message = "body.max_completion_tokens: Extra inputs are not permitted";
+    body.get("max_completion_tokens")
+        .map(|_| message.to_owned())
+}
+
+#[test]
+fn a_limit_goes_under_the_name_that_the_model_knows() {
+    let limits = [
+        (CHAT, asking(&json!({"max_tokens": 50}))),
+        (CHAT, asking(&json!({"max_completion_tokens": 50}))),
+        (MESSAGES, asking(&json!({"max_tokens": 50}))),
+    ];
+    for server in ["plain", "openrouter", "vllm", "openai"] {
+        for (path, body) in &limits {
+            let (known, exchange) = learnt(server, (*path, body), newer);
+            let exchange = exchange.unwrap();
+            let there = sent(body, &exchange);
+            assert_eq!(there["max_completion_tokens"], 50, "{server}: {known:?}");
+            assert_eq!(there.get("max_tokens"), None, "{server}");
+            assert_eq!(lost(&exchange), Vec::<&str>::new(), "{server}");
+            let (known, exchange) = learnt(server, (*path, body), older);
+            let exchange = exchange.unwrap();
+            let there = sent(body, &exchange);
+            assert_eq!(there["max_tokens"], 50, "{server}: {known:?}");
+            assert_eq!(there.get("max_completion_tokens"), None, "{server}");
+            assert_eq!(lost(&exchange), Vec::<&str>::new(), "{server}");
+        }
+    }
+    // Who says nothing of a limit learns nothing of it, and who knows neither name is not asked for ever.
+    let bare = asking(&json!({}));
+    let always = |_: &Value| newer(&json!({"max_tokens": 1}));
+    assert!(learnt("plain", (CHAT, &bare), always).0.is_empty());
+    let neither = |body: &Value| newer(body).or_else(|| older(body));
+    let (known, exchange) = learnt("plain", (CHAT, &limits[0].1), neither);
+    assert_eq!((known.len(), exchange.is_none()), (2, true), "{known:?}");
+}
+
+#[test]
+fn a_limit_that_is_over_the_room_is_left_out_whatever_it_is_called() {
+    let body = asking(&json!({"max_tokens": 99_999}));
+    let refuses = |body: &Value| {
+        let over =
+            "max_tokens is too large: 99999. This model supports at most 16384 completion tokens";
+        newer(body).or_else(|| body.get("max_completion_tokens").map(|_| over.to_owned()))
+    };
+    for server in ["plain", "openrouter", "openai"] {
+        let (known, exchange) = learnt(server, (CHAT, &body), refuses);
+        let exchange = exchange.unwrap_or_else(|| panic!("{server}: {known:?}"));
+        assert_eq!(lost(&exchange).len(), 1, "{server}");
+    }
+}
+
+#[test]
+fn what_a_model_takes_no_word_of_is_learnt_of_any_server() {
+    let body = asking(&json!({"max_tokens": 9, "temperature": 0, "top_p": 0.2}));
+    let refuses = |body: &Value| {
+        let message = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.";
+        let named = |name: &str| {
+            format!("Unsupported parameter: '{name}' is not supported with this model.")
+        };
+        let warm = body.get("temperature").map(|_| message.to_owned());
+        warm.or_else(|| body.get("top_p").map(|_| named("top_p")))
+            .or_else(|| body.get("stop").map(|_| named("stop")))
+    };
+    for server in ["plain", "openrouter", "openai"] {
+        for path in [CHAT, MESSAGES] {
+            let (known, exchange) = learnt(server, (path, &body), refuses);
+            assert_eq!(known, ["no_sampling"], "{server}");
+            assert_eq!(lost(&exchange.unwrap()), ["/temperature", "/top_p"]);
+        }
+    }
+}
