@@ -2,6 +2,7 @@
 
 use crate::replay::rule;
 use isogloss_core::exchange::{self, Exchange, concerns, launch_facts};
+use isogloss_core::ir::Strategy;
 use isogloss_core::passage;
 use isogloss_core::rules::Rule;
 use serde_json::{Value, json};
@@ -141,5 +142,39 @@ fn what_a_model_takes_no_word_of_is_learnt_of_any_server() {
             assert_eq!(known, ["no_sampling"], "{server}");
             assert_eq!(lost(&exchange.unwrap()), ["/temperature", "/top_p"]);
         }
+    }
+}
+
+#[test]
+fn a_model_that_is_not_made_to_call_while_it_thinks_is_made_to_where_it_does_not() {
+    let tool = json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}});
+    let forced = json!({"tools": [tool], "tool_choice": "required"});
+    let mut thinking = forced.clone();
+    thinking["reasoning"] = json!({"effort": "high"});
+    let (thinking, forced) = (asking(&thinking), asking(&forced));
+    for says in [
+        "Tool choice must be auto",
+        "tool_choice 'required' is incompatible with thinking enabled",
+        "The tool_choice parameter does not support being set to required or object in thinking mode",
+        "Thinking mode does not support this tool_choice",
+    ] {
+        let refuses = |body: &Value| {
+            let is_refused = body["tool_choice"] == "required" && body["reasoning"].is_object();
+            is_refused.then(|| says.to_owned())
+        };
+        let (known, exchange) = learnt("openrouter", (CHAT, &thinking), refuses);
+        assert_eq!(known, ["no_forced_calls_beside_thinking"], "{says}");
+        assert_eq!(exchange.unwrap().strategy, Strategy::Instruct, "{says}");
+        let rule = rule("openrouter").knowing(&known[0]).unwrap();
+        for (body, strategy) in [(&thinking, Strategy::Instruct), (&forced, Strategy::Native)] {
+            let exchange = planned(CHAT, body, &rule);
+            assert_eq!(exchange.strategy, strategy, "{says}");
+            let is_made = sent(body, &exchange)["tool_choice"] == "required";
+            assert_eq!(is_made, strategy == Strategy::Native, "{says}");
+        }
+        // One that thinks though nobody asked it to is made to call by nothing.
+        let always = |body: &Value| (body["tool_choice"] == "required").then(|| says.to_owned());
+        let (known, _) = learnt("openrouter", (CHAT, &forced), always);
+        assert_eq!(known, ["no_forced_calls"], "{says}");
     }
 }

@@ -9,6 +9,7 @@ mod compact;
 mod completion;
 mod context;
 mod description;
+mod fields;
 mod forced;
 mod hosted;
 mod memo;
@@ -29,12 +30,12 @@ mod unions;
 
 use crate::error::Error;
 use crate::ir::{
-    Calls, Constraint, Contract, Draft, EnforcedBy, Fields, Loss, Plan, Request, Rewrap, Seal,
-    Strategy, Thoughts, Tool, ToolChoice, ToolInput,
+    Calls, Constraint, Contract, Draft, EnforcedBy, Loss, Plan, Request, Rewrap, Seal, Strategy,
+    Thoughts, Tool, ToolChoice, ToolInput,
 };
 use crate::rules::{
     ChoiceHow, ChoiceRule, ComposeHow, Markup, Rule, ShowTools, TemplateValues, ToolsSent,
-    apply_fields, drop_unknown,
+    drop_unknown,
 };
 use crate::schema::merge::{self, Alternatives, Callable, CallableInput};
 use body::Body;
@@ -112,6 +113,8 @@ pub fn rewrite(
         return Ok(completion::untouched());
     }
     completion::check(request, rule)?;
+    let unthinking = rule.beside_thoughts(request);
+    let rule = unthinking.as_ref().unwrap_or(rule);
     let server = rule.face(request.wire);
     let mut body = Body::new(request, server).without_idle();
     hosted::check(request, &body)?;
@@ -120,20 +123,7 @@ pub fn rewrite(
     if let Some(counts) = counts_first {
         body.apply(counts, &TemplateValues::default())?;
     }
-    let mut losses = match touches(rule, &body.fields) {
-        true => apply_fields(rule, body.fields.to_mut())?,
-        false => Vec::new(),
-    };
-    // A renamed field changes the names alone, a dropped part of one the losses alone.
-    body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
-    // What stays in the body of a server of the client's own wire is not lost.
-    let is_same = body.keeps_wire();
-    let stays = |loss: &&Loss| {
-        let field = loss.pointer.split('/').nth(1).unwrap_or_default();
-        is_same && body.fields.has(field) && !request.idle.iter().any(|idle| idle == field)
-    };
-    let told = request.losses.iter().filter(|loss| !stays(loss));
-    losses.extend(told.cloned());
+    let losses = fields::told(request, rule, &mut body)?;
     let mut writer = Writer {
         request,
         contract,
@@ -220,12 +210,6 @@ fn markup(request: &Request, contract: &Contract, rule: &Rule) -> Option<Markup>
     let may_call = matches!(contract.calls, Calls::Required | Calls::Optional);
     let may_call = may_call && contract.tools.iter().any(is_callable);
     may_call.then(|| rule.markup_of(&request.model)).flatten()
-}
-
-/// Whether a field rule is about anything that is there.
-fn touches(rule: &Rule, fields: &Fields) -> bool {
-    let is_named = |name: &str| fields.has(name.split('.').next().unwrap_or(name));
-    rule.refuses_nulls || rule.fields.iter().any(|field| is_named(&field.name))
 }
 
 struct Writer<'a> {

@@ -35,9 +35,10 @@ pub use choice::{Asks, ChoiceHow, ChoiceRule, StrictTools, ToolsSent};
 pub use dialect::Bug;
 pub use facts::{
     ANSWERS_AS_THOUGHTS, ANSWERS_IN_FENCES, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT,
-    CALLS_OVER_BOUNDS, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_STRICT_CALLS, NO_TAGGED_CALLS,
-    OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS, SCHEMAS_OVER_BOUNDS, THINKS_IN_TEXT,
-    THOUGHTS_IN_TEXT, TOOLS_ON_RESPONSES, is_of_one_request, renamed_field, unknown_field,
+    CALLS_OVER_BOUNDS, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_FORCED_CALLS_BESIDE_THINKING,
+    NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS,
+    SCHEMAS_OVER_BOUNDS, THINKS_IN_TEXT, THOUGHTS_IN_TEXT, TOOLS_ON_RESPONSES, is_of_one_request,
+    renamed_field, unknown_field,
 };
 pub use markup::{KnownFormats, Markup, MarkupFrom, MarkupSeen, Markups};
 pub use matrix::matrix_markdown;

@@ -12,9 +12,9 @@ use crate::ir::{
     Refusal, Refusals, Request, Role, Seal, Stated, Strategy, Tool, ToolInput, Turn, Wire,
 };
 use crate::rules::{
-    CALLS_OVER_BOUNDS, ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_STRICT_CALLS,
-    NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, SCHEMAS_OVER_BOUNDS, StrictTools,
-    TOOLS_ON_RESPONSES, renamed_field, unknown_field,
+    CALLS_OVER_BOUNDS, ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM,
+    NO_FORCED_CALLS_BESIDE_THINKING, NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule,
+    SCHEMAS_OVER_BOUNDS, StrictTools, TOOLS_ON_RESPONSES, renamed_field, unknown_field,
 };
 use std::sync::Arc;
 
@@ -273,6 +273,10 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
     }
     if fact == HOLDS_BEHIND_THOUGHTS {
         return demand.request.wire == Some(Wire::Completions) && !demand.contract.is_empty();
+    }
+    if fact == NO_FORCED_CALLS_BESIDE_THINKING {
+        let is_forced = demand.contract.calls == Calls::Required;
+        return is_forced && demand.request.asks_for_thoughts();
     }
     if fact == OPENS_ASKED_THOUGHTS {
         return demand.request.thinking.is_some();

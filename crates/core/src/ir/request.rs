@@ -1,8 +1,8 @@
 //! The request as every client dialect reads it.
 
 use super::{
-    ClientConstraint, Constraint, Fields, Loss, Origin, OwnCalls, Thinking, Tool, ToolChoice,
-    ToolInput, Wire,
+    Amount, ClientConstraint, Constraint, Fields, Loss, Origin, OwnCalls, Thinking, Tool,
+    ToolChoice, ToolInput, Wire,
 };
 use crate::error::Error;
 use serde_json::Value;
@@ -86,6 +86,13 @@ impl Request {
     pub fn is_nameless(&self) -> bool {
         let has_template = self.wire == Some(Wire::Responses) && self.fields.has("prompt");
         self.model.is_empty() && !has_template
+    }
+
+    /// Whether the client asks for thoughts.
+    #[must_use]
+    pub fn asks_for_thoughts(&self) -> bool {
+        let thinking = self.thinking.as_ref();
+        thinking.is_some_and(|thinking| thinking.amount != Amount::Off)
     }
 
     /// What is set, under the names that Chat has for it.

@@ -144,6 +144,7 @@ impl Dialect {
             thinking: self.thinking(version),
             answers_as_thoughts: false,
             answers_in_fences: false,
+            calls_unthinking: false,
             prompt_opens: PromptOpens::default(),
             markup: Markups::Unknown,
             in_text: InText::default(),

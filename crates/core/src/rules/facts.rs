@@ -4,7 +4,7 @@ use super::{
     ChoiceHow, Compact, ComposeHow, FieldAction, FieldRule, InText, Moved, PromptOpens, Rule,
     ShowTools, StrictTools, TagShape, TextUnion, ThinkingRule, ThinkingWords,
 };
-use crate::ir::{Effort, Refusal};
+use crate::ir::{Effort, Refusal, Request};
 use std::sync::Arc;
 
 /// The choices that leave it to the model whether it calls.
@@ -99,6 +99,12 @@ pub fn is_of_one_request(fact: &str) -> bool {
     [LIMIT_OVER_ROOM, SCHEMAS_OVER_BOUNDS, CALLS_OVER_BOUNDS].contains(&fact)
 }
 
+/// The fact that a model is made to call by nothing: forced calls are asked for in the prompt.
+pub(super) const NO_FORCED_CALLS: &str = "no_forced_calls";
+
+/// The same where the request asks for thoughts.
+pub const NO_FORCED_CALLS_BESIDE_THINKING: &str = "no_forced_calls_beside_thinking";
+
 /// The fact that a prompt opens thoughts, so that a reply begins within them.
 pub const OPENS_THOUGHTS: &str = "opens_thoughts";
 
@@ -174,7 +180,7 @@ impl Rule {
             "no_first_counts" => rule.counts_first = None,
             "no_thinking_budgets" => rule.refuse_budgets(),
             "no_efforts" => refuse(&mut rule.thinking.effort, "this model knows no efforts"),
-            "no_forced_calls" => {
+            NO_FORCED_CALLS => {
                 let forced = ["required", "named", "allowed_required"];
                 rule.retract_choices(&forced, ChoiceHow::Instruct);
             }
@@ -209,7 +215,14 @@ impl Rule {
         (rule != *self).then_some(rule)
     }
 
-    /// A fact that names an effort, a field or a backend.
+    /// The rule for a request that asks for thoughts, where the model is not made to call beside any.
+    #[must_use]
+    pub fn beside_thoughts(&self, request: &Request) -> Option<Self> {
+        let is_one = self.calls_unthinking && request.asks_for_thoughts();
+        is_one.then(|| self.knowing(NO_FORCED_CALLS)).flatten()
+    }
+
+    /// A fact that names an effort, a field or a backend, or is about some requests alone.
     fn know_named(&mut self, fact: &str) {
         if let Some(effort) = fact.strip_prefix(NO_EFFORT).and_then(Effort::of) {
             self.refuse_effort(effort);
@@ -217,6 +230,8 @@ impl Rule {
             self.drop_fields(&[field], "this server does not know it");
         } else if let Some((name, to)) = renamed_field(fact) {
             self.rename_field(name, to);
+        } else if fact == NO_FORCED_CALLS_BESIDE_THINKING {
+            self.calls_unthinking = true;
         } else if let Some(profile) = self.backends.get(fact) {
             self.schema = profile.clone();
         }

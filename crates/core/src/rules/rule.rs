@@ -366,6 +366,9 @@ pub struct Rule {
     /// Whether it was seen to write JSON in a code fence, where it was to hold the model to the JSON alone
     /// ([`super::ANSWERS_IN_FENCES`]).
     pub answers_in_fences: bool,
+    /// Whether it refuses to be made to call where the request asks for thoughts
+    /// ([`super::NO_FORCED_CALLS_BESIDE_THINKING`]).
+    pub calls_unthinking: bool,
     /// Whether the prompt opens the model's thoughts.
     pub prompt_opens: PromptOpens,
     /// In which markup its models write their calls, as far as it or the operator told: see [`Rule::markup_of`].
