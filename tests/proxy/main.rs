@@ -23,6 +23,7 @@ mod contract_markup;
 mod contract_names;
 mod contract_probe;
 mod contract_socket;
+mod contract_taught;
 mod contract_thinking;
 mod contract_wires;
 mod early;

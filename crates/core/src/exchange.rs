@@ -114,6 +114,8 @@ pub struct Exchange {
     form: Option<Arc<Thoughts>>,
     /// How many tokens the prompt has, where that is known before the reply.
     pub prompt_tokens: Option<u64>,
+    /// Whether the server is asked for a whole reply where the client asks for a stream: what comes is told as one.
+    pub asks_whole: bool,
     /// Whether every conversation is read for what the server refuses, so that none is sent as another was.
     is_read: bool,
     /// The fewest tokens that the prompt can have, where the server may have cut it.
@@ -307,6 +309,7 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
         too_long: Arc::clone(&rule.too_long),
         form,
         prompt_tokens: None,
+        asks_whole: rewritten.asks_whole,
         is_read,
         least_tokens,
         plan: Arc::new(rewritten.plan),

@@ -63,6 +63,8 @@ pub struct Rewritten {
     pub reads_markup: bool,
     /// The server was made to write each call of a free text in it.
     pub own_tags: bool,
+    /// It is asked for a whole reply where the client asks for a stream.
+    pub asks_whole: bool,
 }
 
 impl Rewritten {
@@ -160,6 +162,7 @@ pub fn rewrite(
         .map(|tool| (tool.name.clone(), tool.called_as()))
         .collect();
     let one_call = writer.drops_calls(strategy, &rewrap);
+    let asks_whole = writer.ask_whole(strategy);
     writer.body.splice(&rule.history)?;
     let is_tagged = rewrap.is_tagged();
     let is_parsed = strategy == Strategy::Tags && writer.is_parsed();
@@ -199,6 +202,7 @@ pub fn rewrite(
         plan,
         losses: writer.losses,
         own_tags: writer.own_tags,
+        asks_whole,
         reads_markup: !(is_tagged && writer.markup.as_ref().is_some_and(tags::is_of)),
         markup: writer.markup,
     })

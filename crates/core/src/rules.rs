@@ -36,9 +36,9 @@ pub use dialect::Bug;
 pub use facts::{
     ANSWERS_AS_THOUGHTS, ANSWERS_IN_FENCES, BEGINS_INSIDE_THOUGHTS, CALLS_IN_TEXT,
     CALLS_OVER_BOUNDS, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_FORCED_CALLS_BESIDE_THINKING,
-    NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS,
-    SCHEMAS_OVER_BOUNDS, THINKS_IN_TEXT, THOUGHTS_IN_TEXT, TOOLS_ON_RESPONSES, is_of_one_request,
-    renamed_field, unknown_field,
+    NO_STREAM, NO_STREAM_WITH_SCHEMAS, NO_STREAM_WITH_TOOLS, NO_STRICT_CALLS, NO_TAGGED_CALLS,
+    OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS, SCHEMAS_OVER_BOUNDS, THINKS_IN_TEXT,
+    THOUGHTS_IN_TEXT, TOOLS_ON_RESPONSES, is_of_one_request, renamed_field, unknown_field,
 };
 pub use markup::{KnownFormats, Markup, MarkupFrom, MarkupSeen, Markups};
 pub use matrix::matrix_markdown;
@@ -48,7 +48,7 @@ pub use route::Route;
 pub use rule::{
     AllowRule, Compact, ComposeHow, ConstraintRule, ContextRule, ContextSize, FieldAction,
     FieldRule, Http, LaunchRule, Moved, Rule, ShowTools, TagShape, Template, TextUnion,
-    ThinkingRule, ThinkingSend, ThinkingWords,
+    ThinkingRule, ThinkingSend, ThinkingWords, Unstreamed,
 };
 pub use set::RuleSet;
 pub use thoughts::{InText, PromptOpens, ThoughtForm, ThoughtForms};

@@ -136,15 +136,19 @@ impl Answer<'_> {
     }
 
     /// Whether a whole reply was asked for and a stream comes, or the other way round, which no client would read: it is put
-    /// together, or told in events.
+    /// together, or told in events. So it is where the model gives no stream, which the client asked for.
     fn is_unasked(&self, reply: &Response<reqwest::Body>) -> bool {
         let headers = reply.headers();
         let other = match self.relay.is_stream {
             true => BodyKind::Json,
             false => BodyKind::Events,
         };
+        let exchange = &self.planned.exchange;
+        if exchange.asks_whole && self.relay.is_stream {
+            return true;
+        }
         // What a server of another wire says of itself in its last event would be lost.
-        self.planned.exchange.demand.request.wire == Some(Wire::Chat)
+        exchange.demand.request.wire == Some(Wire::Chat)
             && !headers.contains_key(CONTENT_ENCODING)
             && self.kind_of(headers, &[]) == Some(other)
     }

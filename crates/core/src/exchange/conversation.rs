@@ -13,8 +13,9 @@ use crate::ir::{
 };
 use crate::rules::{
     CALLS_OVER_BOUNDS, ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM,
-    NO_FORCED_CALLS_BESIDE_THINKING, NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule,
-    SCHEMAS_OVER_BOUNDS, StrictTools, TOOLS_ON_RESPONSES, renamed_field, unknown_field,
+    NO_FORCED_CALLS_BESIDE_THINKING, NO_STREAM, NO_STREAM_WITH_SCHEMAS, NO_STREAM_WITH_TOOLS,
+    NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, SCHEMAS_OVER_BOUNDS, StrictTools,
+    TOOLS_ON_RESPONSES, renamed_field, unknown_field,
 };
 use std::sync::Arc;
 
@@ -263,6 +264,8 @@ fn is_in_order(turns: &[Turn]) -> bool {
 /// thoughts where some were.
 #[must_use]
 pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bool {
+    let settings = demand.request.settings();
+    let is_bare = demand.request.wire == Some(Wire::Completions);
     if fact == NO_TAGGED_CALLS {
         return asked == Strategy::Tags && demand.contract.calls == Calls::Required;
     }
@@ -274,6 +277,16 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
     if fact == HOLDS_BEHIND_THOUGHTS {
         return demand.request.wire == Some(Wire::Completions) && !demand.contract.is_empty();
     }
+    if [NO_STREAM, NO_STREAM_WITH_TOOLS, NO_STREAM_WITH_SCHEMAS].contains(&fact) {
+        let is_there = match fact {
+            NO_STREAM_WITH_TOOLS => !demand.request.tools.is_empty(),
+            NO_STREAM_WITH_SCHEMAS => !matches!(asked, Strategy::Passthrough | Strategy::Instruct),
+            _ => true,
+        };
+        let wire = demand.request.wire;
+        let is_unread = wire == Some(rule.server.wire()) && wire != Some(Wire::Chat);
+        return is_there && demand.request.stream && !is_bare && !is_unread;
+    }
     if fact == NO_FORCED_CALLS_BESIDE_THINKING {
         let is_forced = demand.contract.calls == Calls::Required;
         return is_forced && demand.request.asks_for_thoughts();
@@ -281,8 +294,6 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
     if fact == OPENS_ASKED_THOUGHTS {
         return demand.request.thinking.is_some();
     }
-    let settings = demand.request.settings();
-    let is_bare = demand.request.wire == Some(Wire::Completions);
     if fact == LIMIT_OVER_ROOM {
         let limits = ["max_tokens", "max_completion_tokens"];
         // A completion without one has 16 tokens.

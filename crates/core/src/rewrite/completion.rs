@@ -24,6 +24,7 @@ pub(super) fn untouched() -> Rewritten {
         markup: None,
         reads_markup: false,
         own_tags: false,
+        asks_whole: false,
     }
 }
 

@@ -1,8 +1,9 @@
 //! The fields that a rule speaks of: left out, renamed or refused before anything else is written.
 
+use super::Writer;
 use super::body::Body;
 use crate::error::Error;
-use crate::ir::{Fields, Loss, Request};
+use crate::ir::{EnforcedBy, Fields, Loss, Request, Strategy, Wire};
 use crate::rules::{Rule, apply_fields};
 
 /// Edits them, and tells what is lost by that, and what no server could be told.
@@ -32,4 +33,32 @@ pub(super) fn told(
 fn touches(rule: &Rule, fields: &Fields) -> bool {
     let is_named = |name: &str| fields.has(name.split('.').next().unwrap_or(name));
     rule.refuses_nulls || rule.fields.iter().any(|field| is_named(&field.name))
+}
+
+impl Writer<'_> {
+    /// Asks for the whole reply where the client wants a stream, and the model gives none of what it is asked for; whether it does.
+    pub(super) fn ask_whole(&mut self, strategy: Strategy) -> bool {
+        let unstreamed = self.rule.unstreamed;
+        let is_held = !matches!(strategy, Strategy::Passthrough | Strategy::Instruct);
+        let has_schema = self.contract.content.is_some() || strategy != Strategy::Native;
+        let is_whole = unstreamed.all
+            || unstreamed.tools && !self.body.tools.is_empty()
+            || unstreamed.schemas && is_held && has_schema;
+        // On another wire of its own a client reads in events what no whole reply is unfolded to.
+        let is_unread = self.body.keeps_wire() && self.request.wire != Some(Wire::Chat);
+        if !is_whole || !self.request.stream || is_unread {
+            return false;
+        }
+        let fields = self.body.fields.to_mut();
+        fields.remove("stream");
+        // What it says of the stream is the proxy's to keep to.
+        fields.remove("stream_options");
+        self.body.changed = true;
+        self.losses.push(Loss {
+            pointer: "/stream".to_owned(),
+            reason: "this model gives no stream of it: the whole reply comes at once".to_owned(),
+            enforced_by: EnforcedBy::Nobody,
+        });
+        true
+    }
 }

@@ -5,7 +5,7 @@ use super::thoughts::InText;
 use super::{
     AllowRule, ChoiceRule, Compact, ComposeHow, ConstraintRule, ContextRule, FieldRule, Http,
     KnownFormats, LaunchRule, Markups, PromptOpens, Range, Rule, ShowTools, Template, TextUnion,
-    ThinkingRule, ThinkingWords, Version,
+    ThinkingRule, ThinkingWords, Unstreamed, Version,
 };
 use crate::datafile::Span;
 use crate::dialect::server::{Counting, Ends, Render, Server};
@@ -145,6 +145,7 @@ impl Dialect {
             answers_as_thoughts: false,
             answers_in_fences: false,
             calls_unthinking: false,
+            unstreamed: Unstreamed::default(),
             prompt_opens: PromptOpens::default(),
             markup: Markups::Unknown,
             in_text: InText::default(),

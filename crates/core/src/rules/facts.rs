@@ -99,6 +99,15 @@ pub fn is_of_one_request(fact: &str) -> bool {
     [LIMIT_OVER_ROOM, SCHEMAS_OVER_BOUNDS, CALLS_OVER_BOUNDS].contains(&fact)
 }
 
+/// The fact that a model gives no stream: it is asked for the whole reply.
+pub const NO_STREAM: &str = "no_stream";
+
+/// The same where it is shown tools.
+pub const NO_STREAM_WITH_TOOLS: &str = "no_stream_with_tools";
+
+/// The same where the server holds the answer to a schema.
+pub const NO_STREAM_WITH_SCHEMAS: &str = "no_stream_with_schemas";
+
 /// The fact that a model is made to call by nothing: forced calls are asked for in the prompt.
 pub(super) const NO_FORCED_CALLS: &str = "no_forced_calls";
 
@@ -224,6 +233,7 @@ impl Rule {
 
     /// A fact that names an effort, a field or a backend, or is about some requests alone.
     fn know_named(&mut self, fact: &str) {
+        self.unstreamed.learn(fact);
         if let Some(effort) = fact.strip_prefix(NO_EFFORT).and_then(Effort::of) {
             self.refuse_effort(effort);
         } else if let Some(field) = unknown_field(fact) {

@@ -1,6 +1,8 @@
 //! A rule: one server dialect at one version, checked, ready to be applied.
 
-use super::facts::{renamed_field, unknown_field};
+use super::facts::{
+    NO_STREAM, NO_STREAM_WITH_SCHEMAS, NO_STREAM_WITH_TOOLS, renamed_field, unknown_field,
+};
 use super::{ChoiceRule, InText, KnownFormats, Markups, PromptOpens, ThoughtForms, Version};
 use crate::dialect::server::{Counting, Ends, Render, Server, facing};
 use crate::ir::{Begin, Effort, History, Request, Thoughts, Wire};
@@ -179,6 +181,29 @@ pub struct ContextSize {
     pub least: u64,
     /// No more is asked for.
     pub most: u64,
+}
+
+/// Of what a model gives no stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Unstreamed {
+    /// Of nothing.
+    pub all: bool,
+    /// Where it is shown tools.
+    pub tools: bool,
+    /// Where the server holds the answer to a schema.
+    pub schemas: bool,
+}
+
+impl Unstreamed {
+    /// What holds from now on, as this is known.
+    pub(super) fn learn(&mut self, fact: &str) {
+        match fact {
+            NO_STREAM => self.all = true,
+            NO_STREAM_WITH_TOOLS => self.tools = true,
+            NO_STREAM_WITH_SCHEMAS => self.schemas = true,
+            _ => {}
+        }
+    }
 }
 
 /// How one amount of thinking is asked for.
@@ -366,6 +391,8 @@ pub struct Rule {
     /// Whether it was seen to write JSON in a code fence, where it was to hold the model to the JSON alone
     /// ([`super::ANSWERS_IN_FENCES`]).
     pub answers_in_fences: bool,
+    /// Of what it gives no stream, so that it is asked for the whole.
+    pub unstreamed: Unstreamed,
     /// Whether it refuses to be made to call where the request asks for thoughts
     /// ([`super::NO_FORCED_CALLS_BESIDE_THINKING`]).
     pub calls_unthinking: bool,
