@@ -163,6 +163,7 @@ const FIELDS: &[&str] = &[
     "service_tier",
     "stop",
     "store",
+    "stream",
     "stream_options",
     "strict",
     "structural_tag",

@@ -178,3 +178,32 @@ fn a_model_that_is_not_made_to_call_while_it_thinks_is_made_to_where_it_does_not
         assert_eq!(known, ["no_forced_calls"], "{says}");
     }
 }
+
+#[test]
+fn a_limit_is_what_there_is_room_for_where_the_error_says_both_numbers() {
+    let says = |given: u64, asked: u64| {
+        format!(
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: {given} `inputs` tokens and {asked} `max_new_tokens`"
+        )
+    };
+    let body = asking(&json!({"max_tokens": 32_000}));
+    let refuses = |body: &Value| {
+        let asked = body["max_tokens"].as_u64().unwrap_or(100);
+        (asked > 4076).then(|| says(20, asked))
+    };
+    for server in ["tgi", "together"] {
+        for path in [CHAT, MESSAGES] {
+            let (known, exchange) = learnt(server, (path, &body), refuses);
+            assert_eq!(known, ["limit_of_4076"], "{server}");
+            let exchange = exchange.unwrap();
+            assert_eq!(sent(&body, &exchange)["max_tokens"], 4076, "{server}");
+            assert_eq!(lost(&exchange), ["/max_tokens"], "{server}");
+        }
+    }
+    // A prompt that leaves no room is too long, and a limit that is within it is not at fault.
+    let full = |body: &Value| body.get("max_tokens").map(|_| says(4096, 32_000));
+    assert!(learnt("tgi", (CHAT, &body), full).0.is_empty());
+    let small = asking(&json!({"max_tokens": 50}));
+    let odd = |_: &Value| Some(says(20, 50));
+    assert!(learnt("tgi", (CHAT, &small), odd).0.is_empty());
+}

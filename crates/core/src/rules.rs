@@ -38,7 +38,8 @@ pub use facts::{
     CALLS_OVER_BOUNDS, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM, NO_FORCED_CALLS_BESIDE_THINKING,
     NO_STREAM, NO_STREAM_WITH_SCHEMAS, NO_STREAM_WITH_TOOLS, NO_STRICT_CALLS, NO_TAGGED_CALLS,
     OPENS_ASKED_THOUGHTS, OPENS_THOUGHTS, READS_CALLS, SCHEMAS_OVER_BOUNDS, THINKS_IN_TEXT,
-    THOUGHTS_IN_TEXT, TOOLS_ON_RESPONSES, is_of_one_request, renamed_field, unknown_field,
+    THOUGHTS_IN_TEXT, TOOLS_ON_RESPONSES, is_of_one_request, limit_of, renamed_field, told_limit,
+    unknown_field,
 };
 pub use markup::{KnownFormats, Markup, MarkupFrom, MarkupSeen, Markups};
 pub use matrix::matrix_markdown;

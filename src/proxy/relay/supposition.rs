@@ -2,7 +2,7 @@
 //! server is believed to be so for a while; if not, they had another reason.
 
 use crate::upstream::{Target, Upstream};
-use isogloss_core::rules::is_of_one_request;
+use isogloss_core::rules::{is_of_one_request, told_limit};
 use std::sync::Arc;
 
 /// What one request is planned with that nobody knows.
@@ -24,7 +24,11 @@ impl Supposition {
 
     /// Whether this is supposed beside what was.
     pub(super) fn is_news(supposed: Option<&Self>, fact: &str) -> bool {
-        supposed.is_none_or(|before| before.facts.iter().all(|known| known != fact))
+        // Of a server that finds another number each time there would be no end.
+        let is_it = |known: &String| {
+            known == fact || (told_limit(known).is_some() && told_limit(fact).is_some())
+        };
+        supposed.is_none_or(|before| !before.facts.iter().any(is_it))
     }
 
     /// The same server, with this supposed of it; `None` where it cannot be asked any more, or that would change nothing.

@@ -15,7 +15,7 @@ use crate::rules::{
     CALLS_OVER_BOUNDS, ChoiceHow, HOLDS_BEHIND_THOUGHTS, LIMIT_OVER_ROOM,
     NO_FORCED_CALLS_BESIDE_THINKING, NO_STREAM, NO_STREAM_WITH_SCHEMAS, NO_STREAM_WITH_TOOLS,
     NO_STRICT_CALLS, NO_TAGGED_CALLS, OPENS_ASKED_THOUGHTS, Rule, SCHEMAS_OVER_BOUNDS, StrictTools,
-    TOOLS_ON_RESPONSES, renamed_field, unknown_field,
+    TOOLS_ON_RESPONSES, renamed_field, told_limit, unknown_field,
 };
 use std::sync::Arc;
 
@@ -298,6 +298,12 @@ pub fn concerns(demand: &Demand, asked: Strategy, rule: &Rule, fact: &str) -> bo
         let limits = ["max_tokens", "max_completion_tokens"];
         // A completion without one has 16 tokens.
         return !is_bare && limits.iter().any(|limit| settings.has(limit));
+    }
+    if let Some(most) = told_limit(fact) {
+        let limits = ["max_tokens", "max_completion_tokens"];
+        let limits = limits.iter().filter_map(|limit| settings.raw(limit));
+        let mut limits = limits.filter_map(|limit| limit.parse::<u64>().ok());
+        return !is_bare && limits.any(|limit| limit > most);
     }
     if [SCHEMAS_OVER_BOUNDS, CALLS_OVER_BOUNDS].contains(&fact) {
         return asked != Strategy::Instruct && is_compiled(demand, rule, fact == CALLS_OVER_BOUNDS);

@@ -4,7 +4,7 @@
 use crate::dialect::server::ReplyFault;
 use crate::error::{Error, Kind, shortened};
 use crate::ir::{Place, Violation};
-use crate::rules::{LaunchRule, Rule};
+use crate::rules::{LaunchRule, Rule, limit_of};
 use serde_json::Value;
 
 /// Longer messages are cut: a server may echo a whole request.
@@ -125,14 +125,30 @@ pub fn launch_facts(rule: &Rule, body: &[u8]) -> Vec<Told> {
 pub fn launch_facts_in(rule: &Rule, message: &str) -> Vec<Told> {
     let told = (rule.launch.iter()).filter(|launch| is_told(launch, message));
     let fact = |launch: &LaunchRule| {
+        let fact = match &launch.room {
+            Some(room) => limit_of(left_in(room, message)?),
+            None => launch.fact.clone()?,
+        };
         Some(Told {
-            fact: launch.fact.clone()?,
+            fact,
             is_sure: !launch.unsure,
             is_sure_of_probe: !launch.unsure || launch.sure_of_probe,
             words: launch.contains.clone(),
         })
     };
     told.filter_map(fact).collect()
+}
+
+/// The tokens that are left for a reply: of the most that it and its prompt may have, what the prompt has taken off.
+fn left_in(room: &[String; 2], message: &str) -> Option<u64> {
+    let behind = |piece: &String| -> Option<u64> {
+        let (_, rest) = message.split_once(piece.as_str())?;
+        let end = rest.find(|letter: char| !letter.is_ascii_digit());
+        rest[..end.unwrap_or(rest.len())].parse().ok()
+    };
+    let [most, prompt] = room;
+    let left = behind(most)?.checked_sub(behind(prompt)?);
+    left.filter(|left| *left > 0)
 }
 
 fn is_told(launch: &LaunchRule, message: &str) -> bool {

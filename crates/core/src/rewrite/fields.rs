@@ -3,7 +3,7 @@
 use super::Writer;
 use super::body::Body;
 use crate::error::Error;
-use crate::ir::{EnforcedBy, Fields, Loss, Request, Strategy, Wire};
+use crate::ir::{EnforcedBy, Fields, Loss, Request, Strategy, Wire, raw};
 use crate::rules::{Rule, apply_fields};
 
 /// Edits them, and tells what is lost by that, and what no server could be told.
@@ -16,6 +16,9 @@ pub(super) fn told(
         true => apply_fields(rule, body.fields.to_mut())?,
         false => Vec::new(),
     };
+    if let Some(most) = rule.most_tokens {
+        losses.extend(bound(most, body));
+    }
     // A renamed field changes the names alone, a dropped part of one the losses alone.
     body.changed |= body.fields.0.keys().ne(request.fields.0.keys()) || !losses.is_empty();
     // What stays in the body of a server of the client's own wire is not lost.
@@ -33,6 +36,25 @@ pub(super) fn told(
 fn touches(rule: &Rule, fields: &Fields) -> bool {
     let is_named = |name: &str| fields.has(name.split('.').next().unwrap_or(name));
     rule.refuses_nulls || rule.fields.iter().any(|field| is_named(&field.name))
+}
+
+/// Gives the reply no more tokens than there is room for.
+fn bound(most: u64, body: &mut Body<'_>) -> Vec<Loss> {
+    let is_over = |name: &&str| {
+        let said = body.fields.raw(name);
+        said.is_some_and(|said| said.parse::<u64>().is_ok_and(|said| said > most))
+    };
+    let limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    let over: Vec<&str> = limits.into_iter().filter(is_over).collect();
+    let bounded = over.into_iter().map(|name| {
+        body.fields.to_mut().set(name, raw(&most));
+        Loss {
+            pointer: format!("/{name}"),
+            reason: format!("there is room for {most} tokens behind the prompt"),
+            enforced_by: EnforcedBy::Nobody,
+        }
+    });
+    bounded.collect()
 }
 
 impl Writer<'_> {

@@ -486,6 +486,17 @@ pub(super) fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<Launch
         let fact = keys.string(file, "fact").map(toml::Spanned::into_inner);
         let unsure = keys.boolean(file, "unsure");
         let sure_of_probe = keys.boolean(file, "sure_of_probe");
+        let room = keys.strings(file, "room");
+        let room = match room.as_slice() {
+            [] => None,
+            [most, prompt] => Some([most.get_ref().clone(), prompt.get_ref().clone()]),
+            [first, ..] => {
+                let remedy = "write what stands before the most that both may have, and before what the prompt has";
+                let message = "`room` is two pieces of the error message";
+                file.fault(&first.span(), message, remedy);
+                None
+            }
+        };
         if sure_of_probe && !unsure {
             let remedy = "say `unsure = true` too, or take it out";
             file.fault(
@@ -507,6 +518,7 @@ pub(super) fn launch(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<Launch
                 unsure,
                 is_field: false,
                 sure_of_probe,
+                room,
             });
         }
     }

@@ -145,6 +145,7 @@ impl Dialect {
             answers_as_thoughts: false,
             answers_in_fences: false,
             calls_unthinking: false,
+            most_tokens: None,
             unstreamed: Unstreamed::default(),
             prompt_opens: PromptOpens::default(),
             markup: Markups::Unknown,

@@ -59,6 +59,7 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
                 unsure: false,
                 is_field: false,
                 sure_of_probe: false,
+                room: None,
             }));
         }
     }
@@ -131,6 +132,7 @@ fn fields(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Vec<LaunchRule> {
             unsure: true,
             is_field: true,
             sure_of_probe: false,
+            room: None,
         }));
     }
     rules

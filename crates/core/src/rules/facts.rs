@@ -86,6 +86,21 @@ pub const TOOLS_ON_RESPONSES: &str = "tools_on_responses";
 /// request's: of the server nothing follows. Without a limit the reply has the room that there is, which is less than the limit.
 pub const LIMIT_OVER_ROOM: &str = "limit_over_room";
 
+/// What the facts begin with that a reply may have so many tokens, which an error tells of one request; the number follows.
+const LIMIT_OF: &str = "limit_of_";
+
+/// That a reply may have so many tokens.
+#[must_use]
+pub fn limit_of(tokens: u64) -> String {
+    format!("{LIMIT_OF}{tokens}")
+}
+
+/// How many tokens a fact says that a reply may have.
+#[must_use]
+pub fn told_limit(fact: &str) -> Option<u64> {
+    fact.strip_prefix(LIMIT_OF)?.parse().ok()
+}
+
 /// The fact that a request's schemas are more than the server compiles: the answer's is asked for in the prompt, and no tool is strict.
 /// It is one request's.
 pub const SCHEMAS_OVER_BOUNDS: &str = "schemas_over_bounds";
@@ -96,7 +111,8 @@ pub const CALLS_OVER_BOUNDS: &str = "calls_over_bounds";
 /// Whether a fact is one request's, and of the server nothing follows.
 #[must_use]
 pub fn is_of_one_request(fact: &str) -> bool {
-    [LIMIT_OVER_ROOM, SCHEMAS_OVER_BOUNDS, CALLS_OVER_BOUNDS].contains(&fact)
+    let those = [LIMIT_OVER_ROOM, SCHEMAS_OVER_BOUNDS, CALLS_OVER_BOUNDS];
+    those.contains(&fact) || told_limit(fact).is_some()
 }
 
 /// The fact that a model gives no stream: it is asked for the whole reply.
@@ -240,6 +256,8 @@ impl Rule {
             self.drop_fields(&[field], "this server does not know it");
         } else if let Some((name, to)) = renamed_field(fact) {
             self.rename_field(name, to);
+        } else if let Some(tokens) = told_limit(fact) {
+            self.most_tokens = Some(tokens);
         } else if fact == NO_FORCED_CALLS_BESIDE_THINKING {
             self.calls_unthinking = true;
         } else if let Some(profile) = self.backends.get(fact) {

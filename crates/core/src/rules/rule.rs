@@ -151,6 +151,9 @@ pub struct LaunchRule {
     pub is_field: bool,
     /// Whether it has none where a question of the probe's own is answered so: its schemas are such as any server takes.
     pub sure_of_probe: bool,
+    /// What stands in the message before two numbers, the tokens that a prompt and its reply may have, and those that the prompt
+    /// has: the reply may have what is left, and that is the fact.
+    pub room: Option<[String; 2]>,
 }
 
 impl LaunchRule {
@@ -391,6 +394,8 @@ pub struct Rule {
     /// Whether it was seen to write JSON in a code fence, where it was to hold the model to the JSON alone
     /// ([`super::ANSWERS_IN_FENCES`]).
     pub answers_in_fences: bool,
+    /// How many tokens a reply to this one request may have, where an error told that.
+    pub most_tokens: Option<u64>,
     /// Of what it gives no stream, so that it is asked for the whole.
     pub unstreamed: Unstreamed,
     /// Whether it refuses to be made to call where the request asks for thoughts

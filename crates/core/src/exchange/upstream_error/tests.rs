@@ -428,8 +428,8 @@ fn limits_and_choices_that_a_model_does_not_take_are_learnt_of_any_server() {
         let rule = RuleSet::builtin().resolve(server, None).unwrap();
         for (said, fact) in [
             (
-                "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 20",
-                "limit_over_room",
+                "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 20 `inputs` tokens and 32000 `max_new_tokens`",
+                "limit_of_4076",
             ),
             ("Range of max_tokens should be [1, 8192]", "limit_over_room"),
             (
