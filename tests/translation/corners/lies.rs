@@ -300,7 +300,18 @@ fn content_in_parts_becomes_the_text_that_clients_expect() {
         &events(&[chunk(&parts, Some("stop"))]),
     );
     assert_eq!(folded(&told).0, "{\"age\":5}");
-    for content in [json!(5), json!({"age": 5}), json!(true)] {
+    // An object is its JSON, in a whole reply (Cloudflare's JSON mode).
+    let object = json!({"role": "assistant", "content": {"age": 5}});
+    let told = translated(SERVER, &schema(), false, &whole(&object, "stop"));
+    assert_eq!(said(&told), [json!("{\"age\":5}")]);
+    let told = translated(
+        SERVER,
+        &schema(),
+        true,
+        &events(&[chunk(&object, Some("stop"))]),
+    );
+    assert!(is_refused(&told), "{told}");
+    for content in [json!(5), json!(true)] {
         let told = translated(
             SERVER,
             &schema(),
