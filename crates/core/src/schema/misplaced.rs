@@ -111,7 +111,6 @@ const ANNOTATIONS: [&str; 33] = [
 pub(super) fn check(graph: &Graph<'_>) -> Result<(), SchemaFault> {
     if let Some(Value::Object(map)) = graph.nodes.first().map(|root| root.value) {
         check_wrapper(map)?;
-        check_definitions(map)?;
         check_root(graph, map)?;
     }
     let mut is_seen = vec![false; graph.nodes.len()];
@@ -242,28 +241,6 @@ fn is_beside(name: &str, value: &Value) -> bool {
     }
 }
 
-/// Definitions to which nothing refers say nothing.
-fn check_definitions(map: &Map<String, Value>) -> Result<(), SchemaFault> {
-    let is_some = |name: &&str| {
-        let definitions = map.get(*name).and_then(Value::as_object);
-        definitions.is_some_and(|definitions| !definitions.is_empty())
-    };
-    let Some(name) = ["$defs", "definitions"].into_iter().find(is_some) else {
-        return Ok(());
-    };
-    let is_note = |name: &String| {
-        let name = name.as_str();
-        name.starts_with('$') || ["definitions", "title", "description", "id"].contains(&name)
-    };
-    if says(map) || !map.keys().all(is_note) {
-        return Ok(());
-    }
-    let message = format!(
-        "`{name}` defines schemas, and nothing refers to one: without a keyword anything is allowed; add \"$ref\": \"#/{name}/…\""
-    );
-    Err(SchemaFault::invalid("", message))
-}
-
 /// What stands around a schema in some dialects (`{"name": …, "schema": {…}}`) has no keyword of JSON Schema in it: it
 /// would allow anything.
 fn check_wrapper(map: &Map<String, Value>) -> Result<(), SchemaFault> {
@@ -379,8 +356,6 @@ mod tests {
             json!({"type": "object", "meta": text()}),
             json!({"type": "object", "$defs": {"A": text()}, "name": text()}),
             json!({"type": "array", "item": text()}),
-            json!({"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"A": text()}}),
-            json!({"$defs": {"A": text()}, "title": "X"}),
         ] {
             assert_eq!(refused(&schema).as_deref(), Some(""), "{schema}");
         }

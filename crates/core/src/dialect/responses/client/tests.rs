@@ -241,7 +241,7 @@ fn a_request_that_is_wrong_is_refused_at_the_field() {
         (json!({"model": "a\u{0}b"}), "model"),
         (json!({"input": null}), "input"),
         (json!({"input": 3}), "input"),
-        (json!({"input": ["hi"]}), "input"),
+        (json!({"input": ["hi"]}), "input[0]"),
         (json!({"stream": "yes"}), "stream"),
         (json!({"instructions": ["a"]}), "instructions"),
         (json!({"background": true}), "background"),
