@@ -43,7 +43,7 @@ async fn what_the_server_is_not_told_is_reported() {
 }
 
 #[tokio::test]
-async fn a_tool_that_cannot_be_read_costs_nothing_where_none_is_demanded() {
+async fn a_tool_that_cannot_be_read_costs_nothing_where_another_will_do() {
     let (mut upstream, proxy) = upstream(|_got| whole("hi")).await;
     let tool = |name: &str, property: serde_json::Value| {
         let schema = json!({"type": "object", "properties": {"q": property}});
@@ -67,6 +67,16 @@ async fn a_tool_that_cannot_be_read_costs_nothing_where_none_is_demanded() {
         );
     }
     let mut demanded = body;
+    for (choice, status) in [
+        (json!("required"), 502),
+        (json!({"type": "function", "function": {"name": "g"}}), 400),
+    ] {
+        demanded["tool_choice"] = choice;
+        let reply = proxy.chat(&demanded.to_string()).await.reply().await;
+        // No call comes.
+        assert_eq!(reply.status, status, "{}", reply.text());
+    }
+    demanded["tools"].as_array_mut().unwrap().remove(0);
     demanded["tool_choice"] = json!("required");
     let reply = proxy.chat(&demanded.to_string()).await.reply().await;
     assert_eq!(reply.status, 400, "{}", reply.text());

@@ -228,10 +228,12 @@ impl Answer {
 }
 
 /// The demand, in which a tool is one of any object where the proxy says that it cannot be read: only one that the validator
-/// does not take either, and where no call has to be.
+/// does not take either, and where no call has to be, or another tool may be called.
 fn told_as_outlines(demand: &Demand, losses: &str) -> Demand {
     let mut demand = demand.clone();
-    let may_be = !demand.must_call && losses.contains("/function/parameters");
+    let mut tools = demand.tools.iter();
+    let has_other = demand.only.is_none() && tools.any(|(_, schema)| validator(schema).is_some());
+    let may_be = (!demand.must_call || has_other) && losses.contains("/function/parameters");
     for (_, schema) in demand.tools.iter_mut().filter(|_| may_be) {
         if validator(schema).is_none() {
             *schema = json!({"type": "object"});
