@@ -105,6 +105,7 @@ fn last_calls(reading: &Reading, text: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::LoneThoughts;
     use crate::ir::{CallKind, Delta, Event, FinishReason};

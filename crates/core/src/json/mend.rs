@@ -85,6 +85,7 @@ fn unit(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::{mend, mend_words};
 

@@ -164,6 +164,9 @@ fn with_types(content: &RawValue) -> Option<Box<RawValue>> {
     in_parts(&mut content).then(|| raw(&content))
 }
 
+/// An item of a list as it is to be; `None` where it stays.
+type Mend = fn(&RawValue) -> Option<Box<RawValue>>;
+
 impl Editor for GeminiEditor {
     fn path(&self, request: &Request) -> Cow<'static, str> {
         Cow::Owned(method_path(&request.model, request.stream))
@@ -181,8 +184,7 @@ impl Editor for GeminiEditor {
         let Some(mut contents) = contents.and_then(|_| items(fields, "contents")) else {
             return false;
         };
-        let mends: [fn(&RawValue) -> Option<Box<RawValue>>; 3] =
-            [without_thoughts, with_objects, with_types];
+        let mends: [Mend; 3] = [without_thoughts, with_objects, with_types];
         let mut changed = false;
         for content in &mut contents {
             for mend in mends {
