@@ -175,36 +175,3 @@ async fn a_whole_that_breaks_its_contract_is_no_stream() {
     let answer = proxy.chat(&demand(true)).await.reply().await;
     assert_eq!(error(&answer), (502, "constraint_violated".to_owned()));
 }
-
-/// Snowflake's Cortex (anomalyco/opencode#29901).
-#[tokio::test]
-async fn a_model_that_has_nothing_more_to_say_gives_an_empty_reply() {
-    for dialect in ["plain", "openai"] {
-        let (_upstream, proxy) = before(dialect, |body| match body["user"].as_str() {
-            Some(user) => refusal(400, &format!("no such user: {user}")),
-            None => refusal(400, "conversation complete"),
-        })
-        .await;
-        for (path, is_stream, end) in [
-            (PATHS[0], false, "\"finish_reason\":\"stop\""),
-            (PATHS[0], true, "\"finish_reason\":\"stop\""),
-            (PATHS[1], false, "\"stop_reason\":\"end_turn\""),
-            (PATHS[1], true, "\"stop_reason\":\"end_turn\""),
-        ] {
-            let body = asking(&json!({"stream": is_stream})).to_string();
-            let mut client = proxy.send(proxy::post(path, &body)).await;
-            let answer = client.reply().await;
-            assert_eq!(answer.status, 200, "{}", answer.text());
-            assert!(answer.text().contains(end), "{}", answer.text());
-            assert!(!answer.text().contains("error"), "{}", answer.text());
-        }
-        // What is demanded is not there; other errors are some, be it that they say again what was sent.
-        let answer = proxy.chat(&demand(false)).await.reply().await;
-        assert_eq!(error(&answer), (502, "constraint_violated".to_owned()));
-        for user in ["ada", "conversation complete"] {
-            let body = asking(&json!({"user": user})).to_string();
-            let answer = proxy.chat(&body).await.reply().await;
-            assert_eq!(answer.status, 400, "{}", answer.text());
-        }
-    }
-}

@@ -62,8 +62,7 @@ pub use prepared::{Opened, Prepared, Shape, named, renamed};
 pub use redact::redact;
 pub use stream::StreamTranslator;
 pub use upstream_error::{
-    FINISHED, Told, error_in, finished, garbled, lacks_model, launch_facts, launch_facts_in, says,
-    upstream_error,
+    Told, error_in, garbled, lacks_model, launch_facts, launch_facts_in, says, upstream_error,
 };
 use way_back::WayBack;
 pub use whole::{Translated, reply, reply_of_events};

@@ -83,10 +83,7 @@ impl Answer<'_> {
     ) -> Result<Response<ReplyBody>, Broken> {
         self.relay.record.answered(reply.status());
         match reply.status().as_u16() {
-            400.. => {
-                let broken = self.refused(reply).await;
-                self.finished(broken).await
-            }
+            400.. => Err(self.refused(reply).await),
             200..=203 | 206..300 if self.is_passed() && !self.is_unasked(&reply) => {
                 self.untouched(reply).await
             }
@@ -258,28 +255,6 @@ impl Answer<'_> {
                 reported(error, own)
             }
             broken => self.within(broken, false),
-        }
-    }
-
-    /// The empty reply of a model that has nothing more to say, which its server tells in an error; any other failure stays one.
-    async fn finished(&self, broken: Broken) -> Result<Response<ReplyBody>, Broken> {
-        let error = match &broken {
-            Broken::Error(error) | Broken::Reported(Failed { error, .. }) => Some(error),
-            Broken::Violation(_) | Broken::Learnt | Broken::Supposed(..) => None,
-        };
-        let words = error.and_then(|error| exchange::finished(self.facing(), error));
-        let asked = self.planned.opened.body();
-        let is_echo = |words: &str| work(asked.len(), || exchange::says(asked, words));
-        if words.is_none_or(is_echo) {
-            return Err(broken);
-        }
-        let (mut head, ()) = Response::new(()).into_parts();
-        let media_type = HeaderValue::from_static("application/json");
-        head.headers.insert(CONTENT_TYPE, media_type);
-        let body = reqwest::Body::from(exchange::FINISHED);
-        match self.relay.is_stream {
-            true => self.stream(head, body).await,
-            false => self.whole(head, body).await,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::dialect::server::ReplyFault;
 use crate::error::{Error, Kind, shortened};
-use crate::ir::{Place, Violation, Wire};
+use crate::ir::{Place, Violation};
 use crate::rules::{LaunchRule, Rule, limit_of};
 use serde_json::Value;
 
@@ -74,18 +74,6 @@ pub fn garbled(rule: &Rule, error: &Error) -> Option<Violation> {
     let is_garbled = pieces.any(|piece| error.message.contains(piece.as_str()));
     let message = || format!("nothing could be made of it ({})", error.message);
     is_garbled.then(|| Violation::new(Place::Content(0), "json", message()))
-}
-
-/// What stands for the reply of a server of Chat's wire that says in an error that the model has nothing more to say.
-pub const FINISHED: &str = r#"{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}"#;
-
-/// The words of an error that say so.
-#[must_use]
-pub fn finished<'r>(rule: &'r Rule, error: &Error) -> Option<&'r str> {
-    let is_said = |piece: &&String| error.message.contains(piece.as_str());
-    let mut pieces = rule.finished.iter();
-    let said = pieces.find(is_said).map(String::as_str);
-    said.filter(|_| rule.server.wire() == Wire::Chat && error.kind == Kind::UpstreamRefused)
 }
 
 /// Whether an error reply says that the server does not have the model.

@@ -83,7 +83,6 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         too_long: Arc::default(),
         refused: Arc::default(),
         garbled: Arc::default(),
-        finished: Arc::default(),
         context: each(file, &mut keys, "context", conversation::context),
         custom_tools: keys.boolean(file, "custom_tools"),
         hosted_tools: keys.boolean(file, "hosted_tools"),

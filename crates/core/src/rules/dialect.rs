@@ -76,7 +76,6 @@ pub(super) struct Dialect {
     pub(super) too_long: Arc<[String]>,
     pub(super) refused: Arc<[String]>,
     pub(super) garbled: Arc<[String]>,
-    pub(super) finished: Arc<[String]>,
     pub(super) context: Vec<Ranged<ContextRule>>,
     pub(super) thinking: Vec<Ranged<ThinkingWords>>,
     pub(super) custom_tools: bool,
@@ -159,7 +158,6 @@ impl Dialect {
             too_long: Arc::clone(&self.too_long),
             refused: Arc::clone(&self.refused),
             garbled: Arc::clone(&self.garbled),
-            finished: Arc::clone(&self.finished),
             context: first(&self.context, version).cloned().unwrap_or_default(),
         })
     }

@@ -27,8 +27,6 @@ pub(super) struct Errors {
     pub(super) garbled: Arc<[String]>,
     /// Pieces of what is said of a key that is made for other questions than this.
     pub(super) limited_key: Arc<[String]>,
-    /// Pieces of what is said where the model has nothing more to say.
-    pub(super) finished: Arc<[String]>,
 }
 
 /// Reads them.
@@ -67,14 +65,8 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
     }
     let common = launch(&mut file, &mut keys);
     let fields = fields(&mut file, &mut keys);
-    let tables = [
-        "context_length",
-        "refused",
-        "garbled",
-        "limited_key",
-        "finished",
-    ];
-    let [too_long, refused, garbled, limited_key, finished] = tables.map(|table| {
+    let tables = ["context_length", "refused", "garbled", "limited_key"];
+    let [too_long, refused, garbled, limited_key] = tables.map(|table| {
         let mut pieces = Vec::new();
         for mut keys in keys.tables(&mut file, table) {
             let contains = keys.required(&mut file, "contains", "a piece of the error message");
@@ -92,7 +84,6 @@ pub(super) fn errors(source: Source<'_>) -> Result<Errors, Vec<RuleFault>> {
         refused: refused.into(),
         garbled: garbled.into(),
         limited_key: limited_key.into(),
-        finished: finished.into(),
     };
     match file.faults.is_empty() {
         true => Ok(errors),

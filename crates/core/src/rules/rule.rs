@@ -422,8 +422,6 @@ pub struct Rule {
     pub refused: Arc<[String]>,
     /// Pieces of error texts about what the model wrote, of which the server made nothing.
     pub garbled: Arc<[String]>,
-    /// Pieces of error texts that say that the model has nothing more to say.
-    pub finished: Arc<[String]>,
     /// How long prompts are kept from being cut.
     pub context: ContextRule,
 }

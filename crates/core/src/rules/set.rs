@@ -156,7 +156,6 @@ impl RuleSet {
                     dialect.too_long = Arc::clone(&errors.too_long);
                     dialect.refused = Arc::clone(&errors.refused);
                     dialect.garbled = Arc::clone(&errors.garbled);
-                    dialect.finished = Arc::clone(&errors.finished);
                     dialects.push(dialect);
                 }
             }
