@@ -326,3 +326,51 @@ async fn a_success_is_one_by_any_status() {
         assert!((200..300).contains(&got.status), "{}", got.text());
     }
 }
+
+/// Gateways call events JSON (openclaw/openclaw#96497), and Flask calls everything HTML that nobody calls otherwise.
+#[tokio::test]
+async fn what_a_reply_is_its_first_bytes_tell_where_its_head_says_something_else() {
+    for kind in [JSON, "content-type: text/html; charset=utf-8\r\n"] {
+        let first = server(move |_got| vec![head(kind), chunk(&good()), end()]).await;
+        let proxy = before(&[&first], "vllm", |_config| {}).await;
+        let got = ask(&proxy, "/v1/chat/completions", ANY).await;
+        assert_eq!((got.status, got.text()), (200, good().as_str()), "{kind}");
+        let got = ask(&proxy, "/v1/messages", ASKED).await;
+        assert!(
+            got.text().contains("message_stop"),
+            "{kind}: {}",
+            got.text()
+        );
+    }
+    let text = "content-type: text/html\r\n";
+    let body = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"fine"},"finish_reason":"stop"}]}"#;
+    let first = server(move |_got| vec![reply(200, text, body)]).await;
+    let proxy = before(&[&first], "vllm", |_config| {}).await;
+    let got = ask(&proxy, "/v1/chat/completions", PLAIN).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    assert!(got.text().contains("fine"), "{}", got.text());
+}
+
+/// More of one event than is held goes out unread, and so does the rest of it, whatever words it has.
+#[tokio::test]
+async fn the_rest_of_an_event_that_is_too_large_is_not_looked_at() {
+    let first = server(|_got| {
+        let long = "y".repeat(600);
+        let event = format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{long}");
+        let rest = "error: disk full\"},\"finish_reason\":null}]}\n\n";
+        vec![
+            head(EVENTS),
+            chunk(&role()),
+            chunk(&event),
+            chunk(rest),
+            chunk(&last()),
+            end(),
+        ]
+    })
+    .await;
+    let proxy = before(&[&first], "vllm", |config| config.limits.event_bytes = 512).await;
+    let got = ask(&proxy, "/v1/chat/completions", ANY).await;
+    let text = got.text();
+    assert!(text.contains("error: disk full\"}"), "{text}");
+    assert!(text.ends_with(&last()), "{text}");
+}

@@ -2,7 +2,7 @@
 
 use super::kinds::{self, BodyKind};
 use super::refusal::refusal_of;
-use super::whole::{self, WholeError};
+use super::whole::{self, Peeked, WholeError};
 use super::{Broken, Failed, Planned, Relay, Translated, Untouched, ids, pass, work, working_room};
 use crate::config::OnViolation;
 use crate::proxy::body::ReplyBody;
@@ -84,19 +84,15 @@ impl Answer<'_> {
         self.relay.record.answered(reply.status());
         match reply.status().as_u16() {
             400.. => Err(self.refused(reply).await),
-            200..=203 | 206..300 if self.is_passed() && !self.is_unasked(&reply) => {
-                self.untouched(reply).await
-            }
-            // Whatever it is called: Portkey's guardrails have 246.
-            200..=203 | 207..300 => {
-                let (head, body) = reply.into_parts();
-                check_coding(&head.headers)?;
-                if self.relay.is_stream {
-                    self.stream(head, body).await
-                } else {
-                    self.whole(head, body).await
+            200..=203 | 206..300 if self.is_passed() => {
+                let (reply, kind) = self.sorted(reply).await?;
+                match self.is_unasked(&reply, kind) {
+                    true => self.translated(reply).await,
+                    false => self.untouched(reply, kind).await,
                 }
             }
+            // Whatever it is called: Portkey's guardrails have 246.
+            200..=203 | 207..300 => self.translated(reply).await,
             300..400 => Err(Broken::Error(bad_reply(
                 "the upstream redirects, which is not followed; configure the URL that it leads to",
             ))),
@@ -104,6 +100,42 @@ impl Answer<'_> {
                 "the upstream answered with status {status}"
             )))),
         }
+    }
+
+    async fn translated(
+        &self,
+        reply: Response<reqwest::Body>,
+    ) -> Result<Response<ReplyBody>, Broken> {
+        let (head, body) = reply.into_parts();
+        check_coding(&head.headers)?;
+        match self.relay.is_stream {
+            true => self.stream(head, body).await,
+            false => self.whole(head, body).await,
+        }
+    }
+
+    /// What a reply is. Where its head says that it is something else than what was asked for, its first bytes decide: gateways call
+    /// events JSON (openclaw/openclaw#96497), and Flask calls everything HTML that nobody calls otherwise.
+    async fn sorted(
+        &self,
+        reply: Response<reqwest::Body>,
+    ) -> Result<(Response<reqwest::Body>, Option<BodyKind>), Broken> {
+        let told = self.kind_of(reply.headers(), &[]);
+        let asked = match self.relay.is_stream {
+            true => BodyKind::Events,
+            false => BodyKind::Json,
+        };
+        let is_coded = reply.headers().contains_key(CONTENT_ENCODING);
+        let is_lines = self.planned.exchange.server.framing() == Framing::Lines;
+        if told == Some(asked) || is_coded || is_lines {
+            return Ok((reply, told));
+        }
+        let (head, mut body) = reply.into_parts();
+        let first = whole::first_chunks(&mut body, self.first_byte).await;
+        let first = first.map_err(|error| unread(error, 0, &self.relay.app.metrics))?;
+        let kind = self.kind(&head, &first.concat());
+        let body = reqwest::Body::wrap(Peeked::new(first, body));
+        Ok((Response::from_parts(head, body), kind))
     }
 
     /// The answer to a question before the request itself, and what follows from it.
@@ -137,8 +169,7 @@ impl Answer<'_> {
 
     /// Whether a whole reply was asked for and a stream comes, or the other way round, which no client would read: it is put
     /// together, or told in events. So it is where the model gives no stream, which the client asked for.
-    fn is_unasked(&self, reply: &Response<reqwest::Body>) -> bool {
-        let headers = reply.headers();
+    fn is_unasked(&self, reply: &Response<reqwest::Body>, kind: Option<BodyKind>) -> bool {
         let other = match self.relay.is_stream {
             true => BodyKind::Json,
             false => BodyKind::Events,
@@ -149,8 +180,8 @@ impl Answer<'_> {
         }
         // What a server of another wire says of itself in its last event would be lost.
         exchange.demand.request.wire == Some(Wire::Chat)
-            && !headers.contains_key(CONTENT_ENCODING)
-            && self.kind_of(headers, &[]) == Some(other)
+            && !reply.headers().contains_key(CONTENT_ENCODING)
+            && kind == Some(other)
     }
 
     /// The reply as it is; a stream that breaks off ends with the error event, and a whole reply has what clients of
@@ -158,8 +189,8 @@ impl Answer<'_> {
     async fn untouched(
         &self,
         reply: Response<reqwest::Body>,
+        kind: Option<BodyKind>,
     ) -> Result<Response<ReplyBody>, Broken> {
-        let kind = self.kind_of(reply.headers(), &[]);
         let has_length = reply.body().size_hint().exact().is_some();
         let is_coded = reply.headers().contains_key(CONTENT_ENCODING);
         let is_whole = kind == Some(BodyKind::Json) && !is_coded;
@@ -487,7 +518,11 @@ impl Answer<'_> {
         let told = kinds::by_type(media_type, framing, self.relay.is_stream);
         // Of lines of JSON the first looks like one JSON text.
         let seen = || kinds::by_bytes(first).filter(|_| framing == Framing::Events);
-        told.or_else(seen)
+        match (told, seen()) {
+            (Some(BodyKind::Json), Some(BodyKind::Events)) => Some(BodyKind::Events),
+            (Some(BodyKind::Other) | None, Some(seen)) => Some(seen),
+            (told, _) => told,
+        }
     }
 
     /// A server that answers a request for a stream with one JSON body.

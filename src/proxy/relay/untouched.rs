@@ -91,26 +91,30 @@ enum Ending {
 }
 
 impl Ending {
-    /// Which it is after these whole events.
+    /// Which it is after these whole events, and whether they end with an error.
     ///
     /// # Errors
     /// Where an error stands in them that clients do not read as one.
-    fn after(self, events: &[u8], client: &dyn Client) -> Result<Self, usize> {
+    fn after(self, events: &[u8], client: &dyn Client) -> Result<(Self, bool), usize> {
         if self == Self::Marked {
-            return Ok(self);
+            return Ok((self, false));
         }
         let words = client.last_words(events);
         if let Some(LastWords::Unread { at }) = words {
             return Err(at);
         }
-        if events.trim_ascii_end().ends_with(client.end_mark()) {
-            return Ok(Self::Marked);
+        if words == Some(LastWords::Error) {
+            return Ok((Self::Marked, true));
         }
-        Ok(match words {
+        if events.trim_ascii_end().ends_with(client.end_mark()) {
+            return Ok((Self::Marked, false));
+        }
+        let ending = match words {
             Some(LastWords::Answer) => Self::Said,
             Some(LastWords::End | LastWords::Error) => Self::Marked,
             Some(LastWords::Unread { .. }) | None => self,
-        })
+        };
+        Ok((ending, false))
     }
 }
 
@@ -269,7 +273,10 @@ impl Untouched {
     /// What is left behind the last whole event, and what the server should have ended with.
     fn end(&mut self) -> Bytes {
         let left = self.held.split().freeze();
-        let mut left = BytesMut::from(self.looked_at(left));
+        let mut left = BytesMut::from(match self.is_torn {
+            true => left,
+            false => self.looked_at(left),
+        });
         match std::mem::replace(&mut self.ending, Ending::Marked) {
             Ending::Unread if self.is_torn => return self.broken(&cut()),
             Ending::Marked | Ending::Unread => return left.freeze(),
@@ -294,12 +301,16 @@ impl Untouched {
     }
 
     fn whole_events(&mut self, chunk: Bytes) -> Option<Bytes> {
+        let was_torn = self.is_torn;
         let whole = self.split(chunk)?;
-        Some(if self.is_torn {
-            whole
-        } else {
-            self.looked_at(whole)
-        })
+        // What begins in the middle of an event may say anything.
+        if was_torn && self.ending != Ending::Marked {
+            self.ending = Ending::Unread;
+        }
+        match was_torn || self.is_torn {
+            true => Some(whole),
+            false => Some(self.looked_at(whole)),
+        }
     }
 
     /// The whole events that are there with these bytes; what is no event yet is held.
@@ -328,8 +339,11 @@ impl Untouched {
     /// What clients get of these events: an error that they would not read as one is told in their words, and nothing behind it.
     fn looked_at(&mut self, events: Bytes) -> Bytes {
         match self.ending.after(&events, self.client) {
-            Ok(ending) => {
+            Ok((ending, has_failed)) => {
                 self.ending = ending;
+                if has_failed {
+                    self.breaking = Breaking::behind_error(self.client);
+                }
                 events
             }
             Err(at) => {

@@ -73,18 +73,24 @@ fn join_remarks(turns: &mut Vec<Turn>) {
     let mut at = 0;
     while at < turns.len() {
         let rest = turns.get(at + 1..).unwrap_or_default();
-        let remarks = rest.iter().take_while(|turn| is_remark(turn)).count();
-        let has_result = rest
-            .get(remarks)
-            .is_some_and(|turn| turn.role == Role::Tool);
-        if turns.get(at).is_some_and(|turn| !turn.calls.is_empty()) && has_result {
-            let remarks: Vec<Turn> = turns.drain(at + 1..=at + remarks).collect();
-            if let Some(calling) = turns.get_mut(at).filter(|_| !remarks.is_empty()) {
+        let run = rest
+            .iter()
+            .take_while(|turn| turn.role == Role::Tool || is_remark(turn));
+        // Behind the last result they are words of their own.
+        let last = run.enumerate().filter(|(_, turn)| turn.role == Role::Tool);
+        let last = last.map(|(place, _)| at + 1 + place).last();
+        if let Some(last) = last.filter(|_| !turns[at].calls.is_empty()) {
+            let run: Vec<Turn> = turns.drain(at + 1..=last).collect();
+            let (remarks, results): (Vec<Turn>, Vec<Turn>) = run.into_iter().partition(is_remark);
+            if !remarks.is_empty() {
                 let is_empty =
                     |part: &Part| matches!(part, Part::Text { text, .. } if text.is_empty());
-                calling.parts.retain(|part| !is_empty(part));
-                remarks.into_iter().for_each(|turn| join(calling, turn));
+                turns[at].parts.retain(|part| !is_empty(part));
             }
+            remarks
+                .into_iter()
+                .for_each(|turn| join(&mut turns[at], turn));
+            turns.splice(at + 1..at + 1, results);
         }
         at += 1;
     }

@@ -1,6 +1,7 @@
 //! Text in JSON that is no Unicode: mended before anybody reads it.
 
-use super::place::field;
+use super::place::{blank, field, text};
+use std::ops::Range;
 
 /// Mends what servers get wrong in otherwise good JSON: invalid UTF-8 becomes U+FFFD, and so does
 /// half a surrogate pair in an escape (a token border in the middle of an emoji; both are seen).
@@ -41,11 +42,13 @@ pub fn mend(data: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// What of a request is words: the conversation and the instructions, in every dialect's name for them.
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 11] = [
     "contents",
     "input",
     "instructions",
     "messages",
+    "metadata",
+    "prediction",
     "prompt",
     "suffix",
     "system",
@@ -53,11 +56,24 @@ const WORDS: [&str; 9] = [
     "system_instruction",
 ];
 
-/// The same of a request's words alone: in a schema, or in any other demand, a text means what it says. `None` where there is
-/// nothing to mend, or something is no UTF-8.
+/// Where schemas stand, of which the descriptions are words as well.
+const DEMANDS: [&str; 7] = [
+    "format",
+    "functions",
+    "generationConfig",
+    "output_config",
+    "response_format",
+    "text",
+    "tools",
+];
+
+/// The same of a request's words alone: in a schema, or in any other demand, every other text means what it says. `None` where there
+/// is nothing to mend, or something is no UTF-8.
 pub(crate) fn mend_words(request: &[u8]) -> Option<Vec<u8>> {
     std::str::from_utf8(request).ok()?;
-    let places = WORDS.iter().filter_map(|name| field(request, name));
+    let words = WORDS.iter().filter_map(|name| field(request, name));
+    let demands = DEMANDS.iter().filter_map(|name| field(request, name));
+    let places = words.chain(demands.flat_map(|at| descriptions(request, at)));
     let mut mended: Vec<_> = places
         .filter_map(|at| Some((mend(request.get(at.clone())?)?, at)))
         .collect();
@@ -68,6 +84,24 @@ pub(crate) fn mend_words(request: &[u8]) -> Option<Vec<u8>> {
         out.splice(at, words);
     }
     (!mended.is_empty()).then_some(out)
+}
+
+/// The texts of the descriptions and titles in a value.
+fn descriptions(request: &[u8], within: Range<usize>) -> Vec<Range<usize>> {
+    let value = request.get(within.clone()).unwrap_or_default();
+    let names = [r#""description""#, r#""title""#];
+    let found = names.iter().flat_map(|name| {
+        let behind = move |at: usize| at + name.len();
+        memchr::memmem::find_iter(value, *name).map(behind)
+    });
+    let texts = found.filter_map(|at| {
+        let colon = blank(value, at);
+        let begin = blank(value, colon + 1);
+        let is_member = value.get(colon) == Some(&b':');
+        let end = text(value, begin).filter(|_| is_member)?;
+        Some(within.start + begin..within.start + end)
+    });
+    texts.collect()
 }
 
 /// Whether an escape of a surrogate may be there: nearly all data is done with here.
@@ -97,6 +131,11 @@ mod tests {
                 r#"{{"system": {words}, "tools": [{{"x": {demand}}}], "messages": [{{"content": {words}}}]}}"#
             )
         };
+        let described = r#"[{"description" : "a \ud83d", "title":"\ud83d", "enum": ["\ud83d"]}]"#;
+        let tools = mend_words(format!(r#"{{"tools": {described}}}"#).as_bytes()).unwrap();
+        let expected =
+            r#"{"tools": [{"description" : "a \ufffd", "title":"\ufffd", "enum": ["\ud83d"]}]}"#;
+        assert_eq!(String::from_utf8(tools).unwrap(), expected);
         let mended = mend_words(request(cut, cut).as_bytes()).unwrap();
         let expected = request(r#""\ufffd""#, cut);
         assert_eq!(String::from_utf8(mended).unwrap(), expected);

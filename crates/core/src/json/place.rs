@@ -41,14 +41,14 @@ fn is_name(key: &[u8], name: &str) -> bool {
 }
 
 /// Behind what is blank.
-fn blank(json: &[u8], from: usize) -> usize {
+pub(super) fn blank(json: &[u8], from: usize) -> usize {
     let rest = json.get(from..).unwrap_or_default();
     let is_blank = |byte: &&u8| matches!(**byte, b' ' | b'\t' | b'\n' | b'\r');
     from + rest.iter().take_while(is_blank).count()
 }
 
 /// Behind the text that begins with the quote here.
-fn text(json: &[u8], from: usize) -> Option<usize> {
+pub(super) fn text(json: &[u8], from: usize) -> Option<usize> {
     if json.get(from) != Some(&b'"') {
         return None;
     }

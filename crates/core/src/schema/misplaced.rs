@@ -218,8 +218,9 @@ fn check_node(graph: &Graph<'_>, map: &Map<String, Value>) -> Result<(), SchemaF
         first = first.or(Some((name, value)));
     }
     // One alone may be an annotation that nobody knows.
-    let is_alone = schemas == 1 && map.len() > 1 && allows == Allows::Anything;
-    match first.filter(|_| is_sure && !is_alone) {
+    let may_be_one =
+        |(name, _): &(&String, &Value)| schemas == 1 && map.len() > 1 && *name != "item";
+    match first.filter(|it| is_sure && !may_be_one(it)) {
         Some((name, value)) => Err(fault(name, value, allows)),
         None => Ok(()),
     }
@@ -351,7 +352,6 @@ mod tests {
             json!({"type": "object", "name": text(), "required": ["name"], "additionalProperties": false}),
             json!({"type": "object", "propertes": {"a": text()}, "requird": ["a"]}),
             json!({"description": "A person.", "fields": {"a": text()}}),
-            json!({"type": "object", "properties": {}, "name": text()}),
             json!({"type": "object", "nullable": false, "name": text()}),
             json!({"type": "object", "meta": text()}),
             json!({"type": "object", "$defs": {"A": text()}, "name": text()}),
@@ -365,7 +365,7 @@ mod tests {
     fn below_the_root_it_is_told_where() {
         let text = || json!({"type": "string"});
         let person = || json!({"name": text(), "age": {"type": ["integer", "null"]}});
-        let bare = || json!({"type": "object", "name": text(), "title": "Person"});
+        let bare = || json!({"type": "object", "name": text(), "age": text(), "title": "Person"});
         for (schema, pointer) in [
             (json!({"type": "array", "items": person()}), "/items"),
             (
@@ -408,6 +408,7 @@ mod tests {
             json!({"type": "object", "additionalProperties": text()}),
             json!({"type": "object", "example": {"type": "x"}, "x-order": {"a": text()}}),
             json!({"type": "object", "properties": {}, "foo": {"a": text()}}),
+            json!({"type": "object", "properties": {}, "name": text()}),
             json!({"type": "object", "properties": {}, "$defs": {"A": text()}}),
             json!({"type": "object", "definitions": {"A": text()}}),
             json!({"type": "object", "metadata": {"type": "function"}, "ui:field": text()}),
@@ -433,6 +434,8 @@ mod tests {
             json!({"type": "object", "options": {"type": "array"}, "errorMessage": {"type": "a text"}}),
             json!({"type": "object", "editor": {"type": "select"}, "picker": {"type": "date"}}),
             json!({"type": "object", "editor": text(), "order": 3}),
+            json!({"type": "object", "source": text()}),
+            json!({"type": "array", "layout": text()}),
             json!({"type": "object", "examples": [{"name": "string"}], "default": {"type": "string"}}),
             json!({"type": "array", "editor": {"kind": "list"}}),
             json!({"dataType": "string", "widget": "list"}),

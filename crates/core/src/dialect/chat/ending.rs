@@ -2,29 +2,45 @@
 
 use crate::dialect::client::LastWords;
 use memchr::memmem::Finder;
+use smallvec::SmallVec;
 use std::sync::LazyLock;
 
 static REASON: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"finish_reason\":"));
 static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"error\""));
 static FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"error:"));
 
+/// More errors in one piece are not looked at.
+const MOST: usize = 8;
+
 /// What these whole events tell. Within a text a quote is escaped, so that none of these stands in one.
 pub(in crate::dialect) fn last_words(events: &[u8]) -> Option<LastWords> {
-    let errors = || ERROR.find_iter(events).filter(|at| is_error(events, *at));
+    let errors = ERROR.find_iter(events).filter(|at| is_error(events, *at));
+    let errors: SmallVec<[usize; 2]> = errors.take(MOST).collect();
+    let told = errors.iter().copied().find(|at| is_read(events, *at));
     // A field of that name, of llama.cpp before September 2025.
-    let field = FIELD
-        .find_iter(events)
-        .find(|at| line(events, *at).is_empty());
-    let is_told = errors().any(|at| is_read(events, at));
-    let unread = field.or_else(|| errors().next());
-    if let Some(at) = unread.filter(|_| !is_told) {
+    let field = FIELD.find_iter(events).find(|at| begins_line(events, *at));
+    let unread = errors.first().copied().filter(|at| Some(*at) != told);
+    let unread = unread.into_iter().chain(field).min();
+    // The first of them. Of a line that has the word and the error itself clients read that.
+    let is_first =
+        |at: &usize| told.is_none_or(|told| *at < told && !is_one_line(&events[*at..told]));
+    if let Some(at) = unread.filter(is_first) {
         return Some(LastWords::Unread { at });
     }
     let is_reason = |at: usize| behind(events, at + REASON.needle().len()).starts_with(b"\"");
     if REASON.find_iter(events).any(is_reason) {
         return Some(LastWords::Answer);
     }
-    is_told.then_some(LastWords::Error)
+    told.map(|_| LastWords::Error)
+}
+
+fn is_one_line(bytes: &[u8]) -> bool {
+    memchr::memchr2(b'\n', b'\r', bytes).is_none()
+}
+
+fn begins_line(events: &[u8], at: usize) -> bool {
+    let before = events.get(..at).unwrap_or_default().last();
+    before.is_none_or(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
 /// Whether the word stands in `{"error": {…}}` or, of vLLM before 0.10.1, in `"object": "error"`.

@@ -132,8 +132,10 @@ impl Client for Gemini {
 
     fn last_words(&self, events: &[u8]) -> Option<LastWords> {
         let is_told = |name| states(events, name, "\"");
-        let ends = is_told("finishReason") || is_told("blockReason");
-        (ends || states(events, "error", "{")).then_some(LastWords::End)
+        match is_told("finishReason") || is_told("blockReason") {
+            true => Some(LastWords::End),
+            false => states(events, "error", "{").then_some(LastWords::Error),
+        }
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

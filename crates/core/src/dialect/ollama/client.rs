@@ -102,14 +102,17 @@ impl Client for Ollama {
         // What a tool is called with may have such members too.
         let may_end = |line: &&[u8]| states(line, "done", "true") || states(line, "error", "\"");
         let lines = events.split(|byte| *byte == b'\n').filter(may_end);
-        let mut told = lines.filter(|line| {
+        let mut told = lines.filter_map(|line| {
             let line: Fields = serde_json::from_slice(line).unwrap_or_default();
-            let fails = line
-                .raw("error")
-                .is_some_and(|error| error.starts_with('"'));
-            fails || line.raw("done") == Some("true")
+            let error = line.raw("error").filter(|error| error.starts_with('"'));
+            let done = line.raw("done").filter(|done| *done == "true");
+            match (error, done) {
+                (Some(_), _) => Some(LastWords::Error),
+                (None, Some(_)) => Some(LastWords::End),
+                (None, None) => None,
+            }
         });
-        told.next().map(|_| LastWords::End)
+        told.next()
     }
 
     fn error_body(&self, error: &Error) -> Vec<u8> {

@@ -192,16 +192,22 @@ impl ReplyWriter {
         counts(self.usage.unwrap_or_default())
     }
 
-    /// What a frame says of a candidate, but for its end: before its calls and with them, of which some clients read the first part of
-    /// a frame alone (rig before 0.21, Prism).
-    fn said(&mut self, choice: &Choice) -> Vec<Fields> {
+    /// What a frame says of a candidate, but for its end. Calls come together with that: google-genai puts into the conversation what
+    /// the last frame calls, and others read the first part of a frame alone (rig before 0.21, Prism).
+    fn said(&mut self, choice: &Choice) -> Option<Fields> {
         let mut end = End::default();
         let open = self.open.entry(choice.index).or_default();
         let mut parts = open.parts(choice, &mut end);
         if !self.terms.keeps_bytes {
             open.keep_last(&mut parts);
         }
-        let parts = parts::joined(parts);
+        let mut parts = parts::joined(parts);
+        if !self.terms.keeps_bytes && parts.iter().any(Part::is_call) {
+            let (calls, others) = parts.into_iter().partition(Part::is_call);
+            let known = self.ends.entry(choice.index).or_default();
+            known.parts.extend::<Vec<Part>>(calls);
+            parts = others;
+        }
         if end.reason.is_some() || !end.refusal.is_empty() {
             let known = self.ends.entry(choice.index).or_default();
             // What is said beside a refusal may go on.
@@ -213,17 +219,11 @@ impl ReplyWriter {
             known.refusal.push_str(&end.refusal);
         }
         if parts.is_empty() && choice.logprobs.is_empty() && choice.own.0.is_empty() {
-            return Vec::new();
+            return None;
         }
-        let calls = parts.iter().position(Part::is_call).unwrap_or_default();
-        let (before, parts) = parts.split_at(calls);
-        let mut written = candidate(choice.index, parts, None, &choice.own);
+        let mut written = candidate(choice.index, &parts, None, &choice.own);
         tell_logprobs(choice, &mut written);
-        let before = match before {
-            [] => None,
-            before => Some(candidate(choice.index, before, None, &Fields::default())),
-        };
-        before.into_iter().chain([written]).collect()
+        Some(written)
     }
 }
 
@@ -250,18 +250,12 @@ impl Writer for ReplyWriter {
         self.usage = frame.usage.or(self.usage.take());
         let usage = frame.own.0.get("usageMetadata").cloned();
         self.own_usage = usage.or(self.own_usage.take());
-        let (mut before, mut candidates) = (Vec::new(), Vec::new());
-        for choice in &frame.choices {
-            let mut said = self.said(choice);
-            candidates.extend(said.pop());
-            before.append(&mut said);
-        }
-        for candidates in [before, candidates] {
-            if !candidates.is_empty() {
-                let usage = Some(self.counted());
-                let data = reply(&self.terms, &self.start, &candidates, usage, &frame.own);
-                self.frame(&data, out);
-            }
+        let choices = frame.choices.iter();
+        let candidates: Vec<Fields> = choices.filter_map(|choice| self.said(choice)).collect();
+        if !candidates.is_empty() {
+            let usage = Some(self.counted());
+            let data = reply(&self.terms, &self.start, &candidates, usage, &frame.own);
+            self.frame(&data, out);
         }
     }
 

@@ -761,6 +761,31 @@ fn members_that_say_nothing_and_names_that_are_known_twice_are_no_fault_of_a_too
 }
 
 #[test]
+fn a_schema_that_stands_beside_an_empty_one_is_refused() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    for tool in [
+        json!({"type": "function", "input_schema": schema, "function": {"name": "f"}}),
+        json!({"type": "function", "parameters": schema, "function": {"name": "f", "parameters": {}}}),
+        json!({"type": "function", "function": {"name": "f", "parameters": {}, "input_schema": schema}}),
+        json!({"type": "function", "name": "f", "arguments": schema}),
+        json!({"name": "f", "properties": schema["properties"], "required": ["a"]}),
+    ] {
+        let (kind, param) = refused(&with("tools", json!([tool])));
+        assert_eq!(kind, Kind::InvalidRequest, "{tool}");
+        assert!(param.starts_with("tools[0]"), "{tool}: {param}");
+    }
+    // What other dialects have beside a type.
+    for tool in [
+        json!({"type": "function", "name": "f", "arguments": {"a": 1}}),
+        json!({"type": "function", "name": "f", "parameters": schema, "properties": {"a": {}}}),
+    ] {
+        assert_eq!(read(&with("tools", json!([tool]))).tools.len(), 1);
+    }
+    let hosted = json!([{"type": "builtin_function", "function": {"name": "$web_search"}}]);
+    assert_eq!(read(&with("tools", hosted)).tools[0].name, "$web_search");
+}
+
+#[test]
 fn an_item_that_is_wrong_is_blamed_by_its_place() {
     let tool = json!({"type": "function", "function": {"name": "f"}});
     for (wrong, param) in [

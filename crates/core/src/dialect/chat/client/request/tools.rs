@@ -6,7 +6,7 @@ use crate::dialect::regexes;
 use crate::error::{Error, Kind, repeatable};
 use crate::ir::{Constraint, Fields, Hosted, Notation, Origin, Tool, ToolChoice, ToolInput};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
 /// More tools than this are refused.
@@ -139,6 +139,31 @@ fn misplaced(at: &Origin) -> Error {
     Error::new(Kind::InvalidRequest, message).at(at.0.clone())
 }
 
+fn elsewhere(body: &Origin, parameters: &Origin) -> Error {
+    let message = format!(
+        "`{body}` has its schema under another name, where it is not read: send it as `{parameters}`"
+    );
+    Error::new(Kind::InvalidRequest, message).at(body.0.clone())
+}
+
+/// Whether a function has a schema where it is read.
+fn says_parameters(function: &Fields) -> bool {
+    function.raw("parameters").is_some_and(says)
+}
+
+/// Whether what stands elsewhere is a schema, to all appearances.
+fn says_schema_elsewhere(tool: &Fields) -> bool {
+    let is_one = |name: &&str| {
+        let object = tool.raw(name).map(serde_json::from_str::<Fields>);
+        let object = object.and_then(Result::ok);
+        object.is_some_and(|object| match *name {
+            "properties" => !object.0.is_empty(),
+            _ => has(&object, "properties"),
+        })
+    };
+    SCHEMA_ELSEWHERE.iter().any(is_one)
+}
+
 fn misplaced_format(tool: &Origin) -> Error {
     let at = tool.member("custom").member("format");
     let message = format!("the grammar of a custom tool is read in `{at}` alone: send it there");
@@ -183,13 +208,19 @@ fn tool(mut fields: Fields, index: usize) -> Result<Tool, Error> {
             let body = origin.member("function");
             let nested: Option<Fields> = member(&mut fields, "function", &origin, "an object")?;
             let Some(nested) = nested else {
-                // What stands beside a type may be of any dialect.
+                if !says_parameters(&fields) && says_schema_elsewhere(&fields) {
+                    return Err(elsewhere(&origin, &origin.member("parameters")));
+                }
+                // What else stands beside a type may be of any dialect.
                 let is_known = |name: &String| !SCHEMA_ELSEWHERE.contains(&name.as_str());
                 fields.0.retain(|name, _| is_known(name));
                 return function(fields, &origin, &body);
             };
-            if has(&fields, "parameters") && !has(&nested, "parameters") {
-                return Err(misplaced(&origin.member("parameters")));
+            if !says_parameters(&nested) {
+                if says_parameters(&fields) {
+                    return Err(misplaced(&origin.member("parameters")));
+                }
+                refuse_misplaced(&origin, &fields)?;
             }
             function(nested, &origin, &body)
         }
@@ -218,7 +249,12 @@ fn tool(mut fields: Fields, index: usize) -> Result<Tool, Error> {
             Err(Error::new(Kind::InvalidRequest, message).at(at.0))
         }
         hosted => {
-            let name: Option<String> = member(&mut fields, "name", &origin, "a string")?;
+            let mut name: Option<String> = member(&mut fields, "name", &origin, "a string")?;
+            // Moonshot's `$web_search`, which its models call by that name.
+            let nested = fields.raw("function").map(serde_json::from_str::<Fields>);
+            if let (None, Some(Ok(mut nested))) = (&name, nested) {
+                name = member(&mut nested, "name", &origin.member("function"), "a string")?;
+            }
             Ok(Tool {
                 input_origin: origin.clone(),
                 origin,
@@ -244,13 +280,11 @@ fn function(mut fields: Fields, origin: &Origin, body: &Origin) -> Result<Tool, 
     let input_origin = body.member("parameters");
     let wrong = "a JSON Schema object";
     let parameters: Option<Value> = member(&mut fields, "parameters", body, wrong)?;
-    if parameters.is_none() {
+    let says_nothing = |schema: &Value| schema.as_object().is_some_and(Map::is_empty);
+    if parameters.as_ref().is_none_or(says_nothing) {
         refuse_misplaced(body, &fields)?;
         if said_among(&fields, &SCHEMA_ELSEWHERE).is_some() {
-            let message = format!(
-                "`{body}` has its schema under another name, where it is not read: send it as `{input_origin}`"
-            );
-            return Err(Error::new(Kind::InvalidRequest, message).at(body.0.clone()));
+            return Err(elsewhere(body, &input_origin));
         }
     }
     let schema = match parameters {
