@@ -13,9 +13,13 @@ pub(crate) struct Braces {
 
 impl Braces {
     pub(crate) fn take(&mut self, text: &str) {
+        self.take_bytes(text.as_bytes());
+    }
+
+    pub(crate) fn take_bytes(&mut self, text: &[u8]) {
         self.has_come |= !text.is_empty();
-        for byte in text.bytes() {
-            match byte {
+        for byte in text {
+            match *byte {
                 _ if self.is_escaped => self.is_escaped = false,
                 b'\\' if self.is_text => self.is_escaped = true,
                 b'"' => self.is_text = !self.is_text,

@@ -1,6 +1,7 @@
 //! The bytes of a stream's body in, the data of each event out: server-sent events, or lines.
 
 use crate::ir::Framing;
+use crate::json::Braces;
 use crate::sse;
 
 /// An event that is not finished is over the limit already.
@@ -29,6 +30,8 @@ impl Frames {
             Framing::Lines => Self::Lines(Lines {
                 limit,
                 line: Vec::new(),
+                braces: Braces::default(),
+                looked_at: 0,
                 failed: false,
             }),
         }
@@ -70,11 +73,14 @@ impl Frames {
     }
 }
 
-/// One JSON text a line; blank lines say nothing.
+/// One JSON text a line; blank lines say nothing. A text that is laid out over many, as who answers whole may write it, is one.
 #[derive(Debug)]
 pub(in crate::dialect::server) struct Lines {
     limit: usize,
     line: Vec<u8>,
+    /// Of a text of many lines, as far as they were looked at.
+    braces: Braces,
+    looked_at: usize,
     failed: bool,
 }
 
@@ -84,7 +90,10 @@ impl Lines {
         while let Some(end) = memchr::memchr(b'\n', rest) {
             self.guard(end)?;
             self.line.extend_from_slice(&rest[..end]);
-            self.take(out);
+            match self.goes_on() {
+                true => self.line.push(b'\n'),
+                false => self.take(out),
+            }
             rest = &rest[end + 1..];
         }
         self.guard(rest.len())?;
@@ -101,8 +110,21 @@ impl Lines {
         Ok(())
     }
 
+    /// Whether the text goes on in the next line.
+    fn goes_on(&mut self) -> bool {
+        let text = self.line.trim_ascii();
+        if !text.starts_with(b"{") || self.looked_at == 0 && text.ends_with(b"}") {
+            return false;
+        }
+        self.braces
+            .take_bytes(self.line.get(self.looked_at..).unwrap_or_default());
+        self.looked_at = self.line.len();
+        !self.braces.is_whole()
+    }
+
     fn take(&mut self, out: &mut Vec<Vec<u8>>) {
         let line = std::mem::take(&mut self.line);
+        (self.braces, self.looked_at) = (Braces::default(), 0);
         if !line.trim_ascii().is_empty() {
             out.push(line);
         }
@@ -118,5 +140,35 @@ impl Lines {
         }
         self.take(out);
         true
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::{Frames, Framing};
+
+    #[test]
+    fn a_line_is_a_text_and_so_are_the_lines_of_one_that_is_laid_out() {
+        for (body, texts) in [
+            ("{\"a\":1}\n\n{\"b\":{}}\n", vec!["{\"a\":1}", "{\"b\":{}}"]),
+            (
+                "{\n  \"a\": {\n    \"b\": \"}\"\n  }\n}\n{}\n",
+                vec!["{\n  \"a\": {\n    \"b\": \"}\"\n  }\n}", "{}"],
+            ),
+            ("{\"a\":\n1}\n", vec!["{\"a\":\n1}"]),
+            ("garbage\n{}\n", vec!["garbage", "{}"]),
+        ] {
+            for size in 1..=body.len() {
+                let mut frames = Frames::new(Framing::Lines, 1 << 10);
+                let mut out = Vec::new();
+                for chunk in body.as_bytes().chunks(size) {
+                    frames.push(chunk, &mut out).unwrap();
+                }
+                assert!(frames.finish(&mut out), "{body}");
+                let out = out.into_iter().map(|text| String::from_utf8(text).unwrap());
+                assert_eq!(out.collect::<Vec<_>>(), texts, "{size}");
+            }
+        }
     }
 }
