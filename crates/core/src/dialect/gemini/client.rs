@@ -123,7 +123,8 @@ impl Client for Gemini {
     }
 
     fn overlooks_errors(&self) -> bool {
-        true
+        // A list is read as a whole.
+        self.frames == Frames::Events
     }
 
     fn has_last_words(&self) -> bool {
