@@ -412,3 +412,57 @@ fn a_chunk_is_one_line_however_the_model_writes_a_calls_arguments() {
         .unwrap();
     assert_eq!(call["args"]["city"], "Paris\u{2028}");
 }
+
+/// google-genai's automatic function calling keeps of a turn what the last frame calls.
+#[test]
+fn all_calls_of_a_stream_come_with_its_end() {
+    let function = |name: &str| json!({"name": name, "parameters": {"type": "OBJECT", "properties": {"a": {"type": "INTEGER"}}}});
+    let body = json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [function("f"), function("g")]}]});
+    let exchange = planned(
+        "/v1beta/models/m:streamGenerateContent?alt=sse",
+        body.to_string().as_bytes(),
+        "vllm@0.32.0",
+    )
+    .unwrap();
+    let call = |index: u32, name: &str| {
+        json!({"tool_calls": [{"index": index, "id": format!("c{index}"), "type": "function",
+            "function": {"name": name, "arguments": "{\"a\": 1}"}}]})
+    };
+    let deltas = [
+        (
+            json!({"role": "assistant", "content": "I look."}),
+            Value::Null,
+        ),
+        (call(0, "f"), Value::Null),
+        (call(1, "g"), Value::Null),
+        (json!({}), json!("tool_calls")),
+    ];
+    let events = deltas.map(|(delta, reason)| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]});
+        format!("data: {chunk}\n\n")
+    });
+    let stream = events.concat() + "data: [DONE]\n\n";
+    let told = streamed(&exchange, stream.as_bytes(), 23).unwrap();
+    let frames: Vec<Value> = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|frame| serde_json::from_str(frame).unwrap())
+        .collect();
+    let candidates: Vec<&Value> = frames.iter().map(|frame| &frame["candidates"][0]).collect();
+    let (last, before) = candidates.split_last().unwrap();
+    let parts = last["content"]["parts"].as_array().unwrap();
+    let names: Vec<&Value> = parts
+        .iter()
+        .map(|part| &part["functionCall"]["name"])
+        .collect();
+    assert_eq!(names, [&json!("f"), &json!("g")], "{told}");
+    assert_eq!(last["finishReason"], "STOP");
+    let texts: String = before
+        .iter()
+        .flat_map(|frame| frame["content"]["parts"].as_array().unwrap())
+        .map(|part| part["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, "I look.");
+}
