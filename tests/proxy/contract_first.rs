@@ -335,6 +335,7 @@ async fn what_a_reply_is_its_first_bytes_tell_where_its_head_says_something_else
         let proxy = before(&[&first], "vllm", |_config| {}).await;
         let got = ask(&proxy, "/v1/chat/completions", ANY).await;
         assert_eq!((got.status, got.text()), (200, good().as_str()), "{kind}");
+        assert_eq!(got.header("content-type"), Some("text/event-stream"));
         let got = ask(&proxy, "/v1/messages", ASKED).await;
         assert!(
             got.text().contains("message_stop"),
@@ -348,7 +349,13 @@ async fn what_a_reply_is_its_first_bytes_tell_where_its_head_says_something_else
     let proxy = before(&[&first], "vllm", |_config| {}).await;
     let got = ask(&proxy, "/v1/chat/completions", PLAIN).await;
     assert_eq!(got.status, 200, "{}", got.text());
+    assert_eq!(got.header("content-type"), Some("application/json"));
     assert!(got.text().contains("fine"), "{}", got.text());
+    // Events where a whole reply was asked for.
+    let first = server(move |_got| vec![reply(200, JSON, &good())]).await;
+    let proxy = before(&[&first], "vllm", |_config| {}).await;
+    let got = ask(&proxy, "/v1/chat/completions", PLAIN).await;
+    assert_eq!(got.json()["choices"][0]["message"]["content"], "fine");
 }
 
 /// More of one event than is held goes out unread, and so does the rest of it, whatever words it has.

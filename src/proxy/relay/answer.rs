@@ -130,10 +130,20 @@ impl Answer<'_> {
         if told == Some(asked) || is_coded || is_lines {
             return Ok((reply, told));
         }
-        let (head, mut body) = reply.into_parts();
+        let (mut head, mut body) = reply.into_parts();
         let first = whole::first_chunks(&mut body, self.first_byte).await;
         let first = first.map_err(|error| unread(error, 0, &self.relay.app.metrics))?;
         let kind = self.kind(&head, &first.concat());
+        let media_type = match kind {
+            Some(BodyKind::Events) => Some("text/event-stream"),
+            Some(BodyKind::Json) => Some("application/json"),
+            Some(BodyKind::Other) | None => None,
+        };
+        // Some clients read nothing else (httpx-sse, openai-node).
+        if let Some(media_type) = media_type.filter(|_| kind != told) {
+            let media_type = HeaderValue::from_static(media_type);
+            head.headers.insert(CONTENT_TYPE, media_type);
+        }
         let body = reqwest::Body::wrap(Peeked::new(first, body));
         Ok((Response::from_parts(head, body), kind))
     }
@@ -247,6 +257,10 @@ impl Answer<'_> {
     ) -> Result<Response<ReplyBody>, Broken> {
         let (mut head, body) = reply.into_parts();
         let bytes = self.gathered(&[], body).await?;
+        let is_chat = self.planned.exchange.demand.request.wire == Some(Wire::Chat);
+        if is_chat && !self.relay.is_stream && kinds::by_bytes(&bytes) == Some(BodyKind::Events) {
+            return self.whole(head, bytes.into()).await;
+        }
         let room = working_room(self.relay.app, &bytes).await?;
         let fault = work(bytes.len(), || {
             self.planned.exchange.reports(self.facing(), &bytes)

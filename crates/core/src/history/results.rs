@@ -76,10 +76,13 @@ fn join_remarks(turns: &mut Vec<Turn>) {
         let run = rest
             .iter()
             .take_while(|turn| turn.role == Role::Tool || is_remark(turn));
-        // Behind the last result they are words of their own.
-        let last = run.enumerate().filter(|(_, turn)| turn.role == Role::Tool);
-        let last = last.map(|(place, _)| at + 1 + place).last();
-        if let Some(last) = last.filter(|_| !turns[at].calls.is_empty()) {
+        // Once all calls are answered they are words of their own.
+        let results = run
+            .enumerate()
+            .filter(|(_, turn)| turn.role == Role::Tool)
+            .take(turns[at].calls.len());
+        let last = results.map(|(place, _)| at + 1 + place).last();
+        if let Some(last) = last {
             let run: Vec<Turn> = turns.drain(at + 1..=last).collect();
             let (remarks, results): (Vec<Turn>, Vec<Turn>) = run.into_iter().partition(is_remark);
             if !remarks.is_empty() {

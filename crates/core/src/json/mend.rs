@@ -57,11 +57,14 @@ const WORDS: [&str; 11] = [
 ];
 
 /// Where schemas stand, of which the descriptions are words as well.
-const DEMANDS: [&str; 7] = [
+const DEMANDS: [&str; 10] = [
     "format",
     "functions",
     "generationConfig",
+    "generation_config",
+    "guided_json",
     "output_config",
+    "output_format",
     "response_format",
     "text",
     "tools",

@@ -13,7 +13,7 @@ mod write;
 use crate::dialect::client::{Client, LastWords, Terms, Writer, states};
 use crate::dialect::{empty_list, images};
 use crate::error::Error;
-use crate::ir::{Loss, Place, Reply, Request, Turn};
+use crate::ir::{Fields, Loss, Place, Reply, Request, Turn};
 
 pub use count::CountTokens;
 pub(in crate::dialect) use error::{body as error_body, value as error_value};
@@ -135,7 +135,7 @@ impl Client for Gemini {
         let is_told = |name| states(events, name, "\"");
         match is_told("finishReason") || is_told("blockReason") {
             true => Some(LastWords::End),
-            false => states(events, "error", "{").then_some(LastWords::Error),
+            false => states_error(events).then_some(LastWords::Error),
         }
     }
 
@@ -172,4 +172,13 @@ impl Client for Gemini {
             }
         }
     }
+}
+
+/// Whether an event is an error: what a function is called with may have a member of that name too.
+fn states_error(events: &[u8]) -> bool {
+    let lines = events.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let may_be = lines.filter(|line| states(line, "error", "{"));
+    let texts = may_be.map(|line| line.strip_prefix(b"data:").unwrap_or(line));
+    let roots = texts.filter_map(|text| serde_json::from_slice::<Fields>(text).ok());
+    roots.into_iter().any(|root| root.has("error"))
 }

@@ -210,9 +210,12 @@ impl ReplyWriter {
         }
         if end.reason.is_some() || !end.refusal.is_empty() {
             let known = self.ends.entry(choice.index).or_default();
-            // What is said beside a refusal may go on.
+            // What is said beside a refusal may go on. Beside calls the end has no text.
             if end.reason.is_some() {
-                known.parts.extend(open.take_last());
+                match known.parts.iter().chain(&end.parts).any(Part::is_call) {
+                    true => parts.extend(open.take_last()),
+                    false => known.parts.extend(open.take_last()),
+                }
             }
             known.parts.append(&mut end.parts);
             known.reason = end.reason.or(known.reason.take());

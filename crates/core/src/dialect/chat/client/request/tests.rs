@@ -769,6 +769,8 @@ fn a_schema_that_stands_beside_an_empty_one_is_refused() {
         json!({"type": "function", "function": {"name": "f", "parameters": {}, "input_schema": schema}}),
         json!({"type": "function", "name": "f", "arguments": schema}),
         json!({"name": "f", "properties": schema["properties"], "required": ["a"]}),
+        json!({"type": "function", "args_schema": schema, "function": {"name": "f"}}),
+        json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}, "input_schema": schema}}),
     ] {
         let (kind, param) = refused(&with("tools", json!([tool])));
         assert_eq!(kind, Kind::InvalidRequest, "{tool}");
@@ -778,6 +780,10 @@ fn a_schema_that_stands_beside_an_empty_one_is_refused() {
     for tool in [
         json!({"type": "function", "name": "f", "arguments": {"a": 1}}),
         json!({"type": "function", "name": "f", "parameters": schema, "properties": {"a": {}}}),
+        // No arguments, said twice.
+        json!({"type": "function", "function": {"name": "f", "parameters": {}, "input_schema": {"type": "object", "properties": {}}}}),
+        json!({"type": "function", "function": {"name": "f", "parameters": {}, "arguments": "{}"}}),
+        json!({"type": "function", "function": {"name": "f", "schema": "http://x"}}),
     ] {
         assert_eq!(read(&with("tools", json!([tool]))).tools.len(), 1);
     }

@@ -114,12 +114,15 @@ fn refuse_misplaced(at: &Origin, tool: &Fields) -> Result<(), Error> {
 
 /// The first of these members that says anything: it is not null, and not empty.
 fn said_among(object: &Fields, names: &[&'static str]) -> Option<&'static str> {
-    let says = |name: &&&'static str| object.raw(name).is_some_and(says);
+    let says = |name: &&&'static str| object.raw(name).is_some_and(|value| says(name, value));
     names.iter().find(says).copied()
 }
 
-/// Whether a value says anything, be it wrong.
-fn says(value: &str) -> bool {
+/// Whether a value says anything under its name: of a custom tool's grammar, be it wrong; or it is a schema.
+fn says(name: &str, value: &str) -> bool {
+    if !GRAMMAR_ELSEWHERE.contains(&name) {
+        return says_schema(value);
+    }
     match value.as_bytes() {
         [b'{', inner @ .., b'}'] | [b'[', inner @ .., b']'] | [b'"', inner @ .., b'"'] => {
             !inner.trim_ascii().is_empty()
@@ -148,7 +151,25 @@ fn elsewhere(body: &Origin, parameters: &Origin) -> Error {
 
 /// Whether a function has a schema where it is read.
 fn says_parameters(function: &Fields) -> bool {
-    function.raw("parameters").is_some_and(says)
+    function.raw("parameters").is_some_and(says_schema)
+}
+
+/// Whether a value is a schema that says more than that there is an object.
+fn says_schema(value: &str) -> bool {
+    crate::json::object(value).is_ok_and(|schema| is_schema(&schema))
+}
+
+fn is_schema(schema: &Map<String, Value>) -> bool {
+    let says = |value: &Value| match value {
+        Value::Object(map) => !map.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
+    };
+    schema.iter().any(|(name, value)| match name.as_str() {
+        "type" | "title" | "description" | "additionalProperties" => false,
+        "properties" | "required" => says(value),
+        name => !name.starts_with('$'),
+    })
 }
 
 /// Whether what stands elsewhere is a schema, to all appearances.
@@ -208,7 +229,7 @@ fn tool(mut fields: Fields, index: usize) -> Result<Tool, Error> {
             let body = origin.member("function");
             let nested: Option<Fields> = member(&mut fields, "function", &origin, "an object")?;
             let Some(nested) = nested else {
-                if !says_parameters(&fields) && says_schema_elsewhere(&fields) {
+                if says_schema_elsewhere(&fields) && !says_parameters(&fields) {
                     return Err(elsewhere(&origin, &origin.member("parameters")));
                 }
                 // What else stands beside a type may be of any dialect.
@@ -216,11 +237,15 @@ fn tool(mut fields: Fields, index: usize) -> Result<Tool, Error> {
                 fields.0.retain(|name, _| is_known(name));
                 return function(fields, &origin, &body);
             };
-            if !says_parameters(&nested) {
+            // Nearly always nothing stands beside it.
+            if !fields.0.is_empty() && !says_parameters(&nested) {
                 if says_parameters(&fields) {
                     return Err(misplaced(&origin.member("parameters")));
                 }
                 refuse_misplaced(&origin, &fields)?;
+                if says_schema_elsewhere(&fields) {
+                    return Err(elsewhere(&origin, &body.member("parameters")));
+                }
             }
             function(nested, &origin, &body)
         }
@@ -280,8 +305,8 @@ fn function(mut fields: Fields, origin: &Origin, body: &Origin) -> Result<Tool, 
     let input_origin = body.member("parameters");
     let wrong = "a JSON Schema object";
     let parameters: Option<Value> = member(&mut fields, "parameters", body, wrong)?;
-    let says_nothing = |schema: &Value| schema.as_object().is_some_and(Map::is_empty);
-    if parameters.as_ref().is_none_or(says_nothing) {
+    let is_said = |schema: &Value| schema.as_object().is_none_or(is_schema);
+    if !parameters.as_ref().is_some_and(is_said) {
         refuse_misplaced(body, &fields)?;
         if said_among(&fields, &SCHEMA_ELSEWHERE).is_some() {
             return Err(elsewhere(body, &input_origin));
