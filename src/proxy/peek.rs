@@ -31,6 +31,13 @@ pub(super) struct Prefixed<B> {
     rest: Pin<Box<B>>,
 }
 
+impl<B> Prefixed<B> {
+    pub(super) fn new(first: Bytes, rest: B) -> Self {
+        let rest = Box::pin(rest);
+        Self { first, rest }
+    }
+}
+
 /// Reads as much as is needed; size and time are limited by the layers outside.
 pub(super) async fn peek<B>(body: B, app: &App) -> Result<Peeked<B>, Error>
 where

@@ -12,6 +12,7 @@ mod advisories;
 mod agents;
 mod allocations;
 mod anthropic;
+mod asking;
 mod clients;
 mod corners;
 mod empty;

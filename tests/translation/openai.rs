@@ -2,69 +2,19 @@
 
 mod route;
 
+use crate::asking::{self, CHAT, MESSAGES, chat, lost, planned, sent};
 use crate::replay::rule;
-use isogloss_core::exchange::{self, Exchange, concerns, launch_facts};
-use isogloss_core::passage;
-use isogloss_core::rules::Rule;
+use isogloss_core::exchange::Exchange;
 use serde_json::{Value, json};
-
-const CHAT: &str = "/v1/chat/completions";
-const MESSAGES: &str = "/v1/messages";
-
-fn planned(path: &str, body: &Value, rule: &Rule) -> Exchange {
-    let client = passage::client(path).unwrap();
-    let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
-    exchange::plan(demand, rule).unwrap()
-}
-
-fn sent(body: &Value, exchange: &Exchange) -> Value {
-    match exchange.sent() {
-        Some(sent) => serde_json::from_slice(sent).unwrap(),
-        None => body.clone(),
-    }
-}
-
-fn lost(exchange: &Exchange) -> Vec<&str> {
-    exchange
-        .losses
-        .iter()
-        .map(|loss| loss.pointer.as_str())
-        .collect()
-}
 
 /// Asks a model that `refuses` some of it until it is content, and learns from what it says.
 fn learnt(
-    (path, body): (&str, &Value),
+    asked: (&str, &Value),
     refuses: impl Fn(&str, &Value) -> Option<String>,
 ) -> (Vec<String>, Exchange) {
-    let mut rule = rule("openai");
-    let mut known = Vec::new();
-    loop {
-        let exchange = planned(path, body, &rule);
-        let Some(message) = refuses(&exchange.path(), &sent(body, &exchange)) else {
-            return (known, exchange);
-        };
-        let error = json!({"error": {"message": message, "type": "invalid_request_error"}});
-        let facing = rule.facing(&exchange.demand.request);
-        let told = launch_facts(facing, error.to_string().as_bytes());
-        let next = told.iter().find_map(|told| {
-            let is_new = concerns(&exchange.demand, exchange.strategy, facing, &told.fact);
-            let next = rule.knowing(&told.fact).filter(|_| is_new)?;
-            Some((told.fact.clone(), next))
-        });
-        let Some((fact, next)) = next else {
-            panic!("after {known:?}: {message}");
-        };
-        known.push(fact);
-        rule = next;
-    }
-}
-
-fn chat(more: &Value) -> Value {
-    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
-    let fields = body.as_object_mut().unwrap();
-    fields.extend(more.as_object().unwrap().clone());
-    body
+    let (known, exchange) = asking::learnt("openai", asked, refuses);
+    let exchange = exchange.unwrap_or_else(|| panic!("after {known:?}"));
+    (known, exchange)
 }
 
 fn messages(more: &Value) -> Value {

@@ -1,67 +1,17 @@
 //! What models refuse behind any server of Chat's wire, in the words of its errors, and how they are asked then.
 
+use crate::asking::{self, CHAT, MESSAGES, chat, lost, planned, sent};
 use crate::replay::rule;
-use isogloss_core::exchange::{self, Exchange, concerns, launch_facts};
+use isogloss_core::exchange::Exchange;
 use isogloss_core::ir::Strategy;
-use isogloss_core::passage;
-use isogloss_core::rules::Rule;
 use serde_json::{Value, json};
 
-const CHAT: &str = "/v1/chat/completions";
-const MESSAGES: &str = "/v1/messages";
-
-fn planned(path: &str, body: &Value, rule: &Rule) -> Exchange {
-    let client = passage::client(path).unwrap();
-    let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
-    exchange::plan(demand, rule).unwrap()
-}
-
-fn sent(body: &Value, exchange: &Exchange) -> Value {
-    match exchange.sent() {
-        Some(sent) => serde_json::from_slice(sent).unwrap(),
-        None => body.clone(),
-    }
-}
-
-fn lost(exchange: &Exchange) -> Vec<&str> {
-    let losses = exchange.losses.iter();
-    losses.map(|loss| loss.pointer.as_str()).collect()
-}
-
-fn asking(more: &Value) -> Value {
-    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
-    let fields = body.as_object_mut().unwrap();
-    fields.extend(more.as_object().unwrap().clone());
-    body
-}
-
-/// Asks a server that `refuses` some of it until it is content, or nothing new is learnt of its error: each fact once, as the proxy
-/// supposes them.
 fn learnt(
     server: &str,
-    (path, body): (&str, &Value),
+    asked: (&str, &Value),
     refuses: impl Fn(&Value) -> Option<String>,
 ) -> (Vec<String>, Option<Exchange>) {
-    let mut rule = rule(server);
-    let mut known = Vec::new();
-    loop {
-        let exchange = planned(path, body, &rule);
-        let Some(message) = refuses(&sent(body, &exchange)) else {
-            return (known, Some(exchange));
-        };
-        let error = json!({"error": {"message": message, "type": "invalid_request_error"}});
-        let told = launch_facts(&rule, error.to_string().as_bytes());
-        let next = told.into_iter().find_map(|told| {
-            let is_new = concerns(&exchange.demand, exchange.strategy, &rule, &told.fact);
-            let next = rule.knowing(&told.fact)?;
-            (is_new && !known.contains(&told.fact)).then_some((next, told.fact))
-        });
-        let Some((next, fact)) = next else {
-            return (known, None);
-        };
-        known.push(fact);
-        rule = next;
-    }
+    asking::learnt(server, asked, |_path, body| refuses(body))
 }
 
 /// OpenAI's newer models, whoever stands before them.
@@ -80,9 +30,9 @@ fn older(body: &Value) -> Option<String> {
 #[test]
 fn a_limit_goes_under_the_name_that_the_model_knows() {
     let limits = [
-        (CHAT, asking(&json!({"max_tokens": 50}))),
-        (CHAT, asking(&json!({"max_completion_tokens": 50}))),
-        (MESSAGES, asking(&json!({"max_tokens": 50}))),
+        (CHAT, chat(&json!({"max_tokens": 50}))),
+        (CHAT, chat(&json!({"max_completion_tokens": 50}))),
+        (MESSAGES, chat(&json!({"max_tokens": 50}))),
     ];
     for server in ["plain", "openrouter", "vllm", "openai"] {
         for (path, body) in &limits {
@@ -101,7 +51,7 @@ fn a_limit_goes_under_the_name_that_the_model_knows() {
         }
     }
     // Who says nothing of a limit learns nothing of it, and who knows neither name is not asked for ever.
-    let bare = asking(&json!({}));
+    let bare = chat(&json!({}));
     let always = |_: &Value| newer(&json!({"max_tokens": 1}));
     assert!(learnt("plain", (CHAT, &bare), always).0.is_empty());
     let neither = |body: &Value| newer(body).or_else(|| older(body));
@@ -111,7 +61,7 @@ fn a_limit_goes_under_the_name_that_the_model_knows() {
 
 #[test]
 fn a_limit_that_is_over_the_room_is_left_out_whatever_it_is_called() {
-    let body = asking(&json!({"max_tokens": 99_999}));
+    let body = chat(&json!({"max_tokens": 99_999}));
     let refuses = |body: &Value| {
         let over =
             "max_tokens is too large: 99999. This model supports at most 16384 completion tokens";
@@ -126,7 +76,7 @@ fn a_limit_that_is_over_the_room_is_left_out_whatever_it_is_called() {
 
 #[test]
 fn what_a_model_takes_no_word_of_is_learnt_of_any_server() {
-    let body = asking(&json!({"max_tokens": 9, "temperature": 0, "top_p": 0.2}));
+    let body = chat(&json!({"max_tokens": 9, "temperature": 0, "top_p": 0.2}));
     let refuses = |body: &Value| {
         let message = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.";
         let named = |name: &str| {
@@ -151,7 +101,7 @@ fn a_model_that_is_not_made_to_call_while_it_thinks_is_made_to_where_it_does_not
     let forced = json!({"tools": [tool], "tool_choice": "required"});
     let mut thinking = forced.clone();
     thinking["reasoning"] = json!({"effort": "high"});
-    let (thinking, forced) = (asking(&thinking), asking(&forced));
+    let (thinking, forced) = (chat(&thinking), chat(&forced));
     for says in [
         "Tool choice must be auto",
         "tool_choice 'required' is incompatible with thinking enabled",
@@ -186,7 +136,7 @@ fn a_limit_is_what_there_is_room_for_where_the_error_says_both_numbers() {
             "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: {given} `inputs` tokens and {asked} `max_new_tokens`"
         )
     };
-    let body = asking(&json!({"max_tokens": 32_000}));
+    let body = chat(&json!({"max_tokens": 32_000}));
     let refuses = |body: &Value| {
         let asked = body["max_tokens"].as_u64().unwrap_or(100);
         (asked > 4076).then(|| says(20, asked))
@@ -203,7 +153,7 @@ fn a_limit_is_what_there_is_room_for_where_the_error_says_both_numbers() {
     // A prompt that leaves no room is too long, and a limit that is within it is not at fault.
     let full = |body: &Value| body.get("max_tokens").map(|_| says(4096, 32_000));
     assert!(learnt("tgi", (CHAT, &body), full).0.is_empty());
-    let small = asking(&json!({"max_tokens": 50}));
+    let small = chat(&json!({"max_tokens": 50}));
     let odd = |_: &Value| Some(says(20, 50));
     assert!(learnt("tgi", (CHAT, &small), odd).0.is_empty());
 }

@@ -2,12 +2,13 @@
 
 use super::kinds::{self, BodyKind};
 use super::refusal::refusal_of;
-use super::whole::{self, Peeked, WholeError};
+use super::whole::{self, WholeError};
 use super::{Broken, Failed, Planned, Relay, Translated, Untouched, ids, pass, work, working_room};
 use crate::config::OnViolation;
 use crate::proxy::body::ReplyBody;
 use crate::proxy::budget::no_room;
 use crate::proxy::headers;
+use crate::proxy::peek::Prefixed;
 use crate::telemetry::Metrics;
 use crate::upstream::Target;
 use bytes::Bytes;
@@ -133,7 +134,8 @@ impl Answer<'_> {
         let (mut head, mut body) = reply.into_parts();
         let first = whole::first_chunks(&mut body, self.first_byte).await;
         let first = first.map_err(|error| unread(error, 0, &self.relay.app.metrics))?;
-        let kind = self.kind(&head, &first.concat());
+        let first = Bytes::from(first.concat());
+        let kind = self.kind(&head, &first);
         let media_type = match kind {
             Some(BodyKind::Events) => Some("text/event-stream"),
             Some(BodyKind::Json) => Some("application/json"),
@@ -144,7 +146,7 @@ impl Answer<'_> {
             let media_type = HeaderValue::from_static(media_type);
             head.headers.insert(CONTENT_TYPE, media_type);
         }
-        let body = reqwest::Body::wrap(Peeked::new(first, body));
+        let body = reqwest::Body::wrap(Prefixed::new(first, body));
         Ok((Response::from_parts(head, body), kind))
     }
 

@@ -2,13 +2,9 @@
 
 use crate::proxy::budget::{Budget, Charge, NoRoom};
 use bytes::{Bytes, BytesMut};
-use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use isogloss_core::exchange::Skimmer;
-use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -115,50 +111,6 @@ async fn next(body: &mut reqwest::Body) -> Result<Option<Bytes>, WholeError> {
         }
     }
     Ok(None)
-}
-
-/// A body of which some was read already.
-#[derive(Debug)]
-pub(super) struct Peeked {
-    first: VecDeque<Bytes>,
-    rest: reqwest::Body,
-}
-
-impl Peeked {
-    pub(super) fn new(first: Vec<Bytes>, rest: reqwest::Body) -> Self {
-        Self {
-            first: first.into(),
-            rest,
-        }
-    }
-}
-
-impl Body for Peeked {
-    type Data = Bytes;
-    type Error = reqwest::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, reqwest::Error>>> {
-        match self.first.pop_front() {
-            Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
-            None => Pin::new(&mut self.rest).poll_frame(cx),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.first.is_empty() && self.rest.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let first: usize = self.first.iter().map(Bytes::len).sum();
-        let rest = self.rest.size_hint();
-        match rest.exact() {
-            Some(rest) => SizeHint::with_exact(first as u64 + rest),
-            None => SizeHint::default(),
-        }
-    }
 }
 
 /// The whole body, of which some was read already.

@@ -93,15 +93,13 @@ fn last_calls(reading: &Reading, text: &str) -> Option<usize> {
         Piece::Call { .. } | Piece::Input(_) | Piece::End => true,
         Piece::Broken { .. } => false,
     };
-    let before: String = before
-        .iter()
-        .map(|piece| match piece {
-            Piece::Text(text) | Piece::Thought(text) => text.as_str(),
-            _ => "",
-        })
-        .collect();
-    let at = before.trim_end().len();
-    (calls.iter().all(is_of_calls) && text.starts_with(before.trim_end())).then_some(at)
+    let said = before.iter().filter_map(|piece| match piece {
+        Piece::Text(text) | Piece::Thought(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let said: String = said.collect();
+    let said = said.trim_end();
+    (calls.iter().all(is_of_calls) && text.starts_with(said)).then_some(said.len())
 }
 
 #[cfg(test)]

@@ -106,23 +106,24 @@ fn refuse_choice(fields: &Fields, [choice, tools]: [&str; 2]) -> Result<(), Erro
 /// A schema that stands where other dialects have it is read from nowhere: any object would do.
 fn refuse_misplaced(at: &Origin, tool: &Fields) -> Result<(), Error> {
     const NAMES: [&str; 3] = ["input_schema", "inputSchema", "schema"];
-    match said_among(tool, &NAMES) {
+    match said_among(tool, &NAMES, says_schema) {
         Some(name) => Err(misplaced(&at.member(name))),
         None => Ok(()),
     }
 }
 
-/// The first of these members that says anything: it is not null, and not empty.
-fn said_among(object: &Fields, names: &[&'static str]) -> Option<&'static str> {
-    let says = |name: &&&'static str| object.raw(name).is_some_and(|value| says(name, value));
-    names.iter().find(says).copied()
+/// The first of these members that says something.
+fn said_among(
+    object: &Fields,
+    names: &[&'static str],
+    says: fn(&str) -> bool,
+) -> Option<&'static str> {
+    let is_said = |name: &&&'static str| object.raw(name).is_some_and(says);
+    names.iter().find(is_said).copied()
 }
 
-/// Whether a value says anything under its name: of a custom tool's grammar, be it wrong; or it is a schema.
-fn says(name: &str, value: &str) -> bool {
-    if !GRAMMAR_ELSEWHERE.contains(&name) {
-        return says_schema(value);
-    }
+/// Whether a value says anything, be it wrong: it is not null, and not empty.
+fn says_anything(value: &str) -> bool {
     match value.as_bytes() {
         [b'{', inner @ .., b'}'] | [b'[', inner @ .., b']'] | [b'"', inner @ .., b'"'] => {
             !inner.trim_ascii().is_empty()
@@ -259,7 +260,7 @@ fn tool(mut fields: Fields, index: usize) -> Result<Tool, Error> {
                 |format: &FormatWire| format.r#type != "text" || format.grammar.is_some();
             let beside: Option<FormatWire> = member(&mut fields, "format", &origin, FORMAT)?;
             let is_beside = beside.as_ref().is_some_and(is_grammar) && !has(&nested, "format");
-            if is_beside || said_among(&nested, &GRAMMAR_ELSEWHERE).is_some() {
+            if is_beside || said_among(&nested, &GRAMMAR_ELSEWHERE, says_anything).is_some() {
                 return Err(misplaced_format(&origin));
             }
             custom(nested, &origin)
@@ -308,7 +309,7 @@ fn function(mut fields: Fields, origin: &Origin, body: &Origin) -> Result<Tool, 
     let is_said = |schema: &Value| schema.as_object().is_none_or(is_schema);
     if !parameters.as_ref().is_some_and(is_said) {
         refuse_misplaced(body, &fields)?;
-        if said_among(&fields, &SCHEMA_ELSEWHERE).is_some() {
+        if said_among(&fields, &SCHEMA_ELSEWHERE, says_schema).is_some() {
             return Err(elsewhere(body, &input_origin));
         }
     }
