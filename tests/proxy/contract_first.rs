@@ -351,6 +351,18 @@ async fn what_a_reply_is_its_first_bytes_tell_where_its_head_says_something_else
     assert_eq!(got.status, 200, "{}", got.text());
     assert_eq!(got.header("content-type"), Some("application/json"));
     assert!(got.text().contains("fine"), "{}", got.text());
+    // A whole reply that is called events.
+    let first = server(move |_got| vec![reply(200, EVENTS, body)]).await;
+    let proxy = before(&[&first], "vllm", |_config| {}).await;
+    for (path, asked, end) in [
+        ("/v1/chat/completions", PLAIN, "}"),
+        ("/v1/chat/completions", ANY, "[DONE]"),
+        ("/v1/messages", ASKED, "message_stop"),
+    ] {
+        let got = ask(&proxy, path, asked).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        assert!(got.text().contains("fine") && got.text().contains(end));
+    }
     // Events where a whole reply was asked for.
     let first = server(move |_got| vec![reply(200, JSON, &good())]).await;
     let proxy = before(&[&first], "vllm", |_config| {}).await;

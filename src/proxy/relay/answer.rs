@@ -15,7 +15,6 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
-use http_body::Body as _;
 use isogloss_core::dialect::server::{Asked, Pending};
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::{self, Demand, Exchange, Fault, InPlace, Told};
@@ -116,7 +115,8 @@ impl Answer<'_> {
     }
 
     /// What a reply is. Where its head says that it is something else than what was asked for, its first bytes decide: gateways call
-    /// events JSON (openclaw/openclaw#96497), and Flask calls everything HTML that nobody calls otherwise.
+    /// events JSON (openclaw/openclaw#96497), and Flask calls everything HTML that nobody calls otherwise. What is called events is
+    /// looked at, too: others call so whatever answers a request for a stream.
     async fn sorted(
         &self,
         reply: Response<reqwest::Body>,
@@ -128,7 +128,8 @@ impl Answer<'_> {
         };
         let is_coded = reply.headers().contains_key(CONTENT_ENCODING);
         let is_lines = self.planned.exchange.server.framing() == Framing::Lines;
-        if told == Some(asked) || is_coded || is_lines {
+        let is_told = told == Some(asked) && !self.relay.is_stream;
+        if is_told || is_coded || is_lines {
             return Ok((reply, told));
         }
         let (mut head, mut body) = reply.into_parts();
@@ -203,7 +204,7 @@ impl Answer<'_> {
         reply: Response<reqwest::Body>,
         kind: Option<BodyKind>,
     ) -> Result<Response<ReplyBody>, Broken> {
-        let has_length = reply.body().size_hint().exact().is_some();
+        let has_length = reply.headers().contains_key(CONTENT_LENGTH);
         let is_coded = reply.headers().contains_key(CONTENT_ENCODING);
         let is_whole = kind == Some(BodyKind::Json) && !is_coded;
         if is_whole && (self.relay.client.completes() || self.relay.is_stream) {
@@ -376,10 +377,6 @@ impl Answer<'_> {
         let bytes = self.gathered(&[], body).await?;
         let room = working_room(self.relay.app, &bytes).await?;
         let came = self.kind(&head, &bytes).unwrap_or(BodyKind::Json);
-        // Whatever it is called.
-        let is_one = self.planned.exchange.server.framing() == Framing::Events
-            && kinds::by_bytes(&bytes) == Some(BodyKind::Json);
-        let came = if is_one { BodyKind::Json } else { came };
         let translate = match came {
             BodyKind::Json => exchange::reply,
             BodyKind::Events => exchange::reply_of_events,
@@ -535,8 +532,10 @@ impl Answer<'_> {
         // Of lines of JSON the first looks like one JSON text.
         let seen = || kinds::by_bytes(first).filter(|_| framing == Framing::Events);
         match (told, seen()) {
-            (Some(BodyKind::Json), Some(BodyKind::Events)) => Some(BodyKind::Events),
-            (Some(BodyKind::Other) | None, Some(seen)) => Some(seen),
+            // Some write an error as a bare line of their events.
+            (Some(BodyKind::Events), Some(BodyKind::Json)) if kinds::has_event(first) => told,
+            (_, Some(seen @ (BodyKind::Json | BodyKind::Events))) => Some(seen),
+            (Some(BodyKind::Other) | None, seen) => seen.or(told),
             (told, _) => told,
         }
     }

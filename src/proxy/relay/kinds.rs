@@ -65,6 +65,11 @@ pub(super) fn by_bytes(bytes: &[u8]) -> Option<BodyKind> {
     (!may_become_one).then_some(BodyKind::Other)
 }
 
+/// Whether a line of it, which no JSON has, is that of an event.
+pub(super) fn has_event(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b"\ndata:").is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
