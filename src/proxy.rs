@@ -57,6 +57,7 @@ use isogloss_core::exchange::Options;
 use isogloss_core::ir::Seal;
 use isogloss_core::rules::RuleSet;
 use room::Room;
+pub use shutdown::Leaving;
 use shutdown::Shutdown;
 use std::sync::{Arc, Weak};
 use tokio::sync::Semaphore;
@@ -279,6 +280,12 @@ impl App {
     #[must_use]
     pub fn is_accepting(&self) -> bool {
         !self.shutdown.has_begun()
+    }
+
+    /// Tells clients, for as long as what is returned lives, to open another connection for their next request.
+    #[must_use]
+    pub fn leave(&self) -> Leaving {
+        Leaving::new(&self.shutdown)
     }
 }
 

@@ -275,7 +275,10 @@ impl State for Operators {
     }
 
     fn drained(&self) -> BoxFuture<'_, ()> {
-        Box::pin(quiet(&self.metrics))
+        Box::pin(async {
+            let _leaving = self.house.app().leave();
+            quiet(&self.metrics).await;
+        })
     }
 
     fn overview(&self) -> BoxFuture<'_, Value> {
@@ -346,13 +349,14 @@ fn key_refused(refused: Refused) -> String {
 const QUIET: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Ends when there was no request in flight for [`QUIET`].
+/// Ends when there was no request for [`QUIET`], however short.
 async fn quiet(metrics: &Metrics) {
-    let mut since = Instant::now();
+    let (mut since, mut seen) = (Instant::now(), metrics.requests());
     while since.elapsed() < QUIET {
         tokio::time::sleep(LOOK_EVERY).await;
-        if metrics.in_flight() > 0 {
-            since = Instant::now();
+        let requests = metrics.requests();
+        if metrics.in_flight() > 0 || requests != seen {
+            (since, seen) = (Instant::now(), requests);
         }
     }
 }
@@ -432,6 +436,14 @@ mod tests {
         let begun = Instant::now();
         quiet(&metrics).await;
         assert!(begun.elapsed() >= QUIET);
+        // Some are over before anybody looks.
+        let begun = Instant::now();
+        let short = async {
+            tokio::time::sleep(QUIET / 2).await;
+            drop(metrics.request_opened());
+        };
+        tokio::join!(quiet(&metrics), short);
+        assert!(begun.elapsed() >= QUIET + QUIET / 2);
     }
 
     #[test]

@@ -68,6 +68,7 @@ pub async fn serve(
         connections.spawn(async move {
             let _connected = connected;
             let begun = app.shutdown.begun();
+            let left = app.shutdown.left();
             let head_time = app.config.timeouts.header;
             // Apart, as what speaks HTTP is: what shakes hands is not to take room for as long as a stream is open.
             let opening = Box::pin(async move {
@@ -110,7 +111,7 @@ pub async fn serve(
                             Box::pin(http2().serve_connection(TokioIo::new(io), service));
                         let ended = tokio::select! {
                             ended = &mut connection => ended,
-                            () = async { tokio::select! { () = begun => {}, () = idle => {} } } => {
+                            () = async { tokio::select! { () = begun => {}, () = idle => {}, () = left => {} } } => {
                                 connection.as_mut().graceful_shutdown();
                                 connection.await
                             }

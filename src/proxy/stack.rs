@@ -12,8 +12,10 @@ use super::origins::{self, Perhaps};
 use super::request_id::{Ids, RequestIdLayer};
 use super::rescue::{self, RescueLayer};
 use super::route::Route;
+use super::shutdown::Shutdown;
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response, StatusCode, Uri};
 use isogloss_core::passage;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -53,6 +55,7 @@ where
         pause: app.config.timeouts.body,
         rate: limits.body_rate,
     };
+    let shutdown = Arc::clone(&app.shutdown);
     ServiceBuilder::new()
         // Every reply has an id, whoever makes it.
         .layer(RequestIdLayer)
@@ -70,7 +73,7 @@ where
         )
         // Says in whatever is answered below that a page may read it, and answers preflights.
         .option_layer(origins::layer(&app.config.origins))
-        .map_response(|reply: Response<_>| reply.map(Perhaps::of))
+        .map_response(move |reply: Response<_>| leaving(&shutdown, reply.map(Perhaps::of)))
         // Counts whatever is answered below, and a client that goes away at any time.
         .layer(AccountLayer::new(metrics(), Arc::clone(&app.journal)))
         // A panic below is an error of one request; outside the rescue, which must not panic either.
@@ -86,6 +89,16 @@ where
         // Innermost, so that refusing is all that an overloaded proxy does.
         .layer(AdmitLayer::new(app.places.clone(), metrics()))
         .service(Route::new(Arc::clone(app)))
+}
+
+/// The reply, which says where that is so that its client is to open another connection for the next request. (HTTP/2 has no such
+/// header: `serve` says it there.)
+fn leaving<B>(shutdown: &Shutdown, mut reply: Response<B>) -> Response<B> {
+    if shutdown.is_leaving() && reply.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let close = HeaderValue::from_static("close");
+        reply.headers_mut().insert(CONNECTION, close);
+    }
+    reply
 }
 
 /// In the extensions of a request whose path named the model.

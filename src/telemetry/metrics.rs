@@ -17,7 +17,7 @@ use isogloss_core::ir::{Loss, RepairStep, Repairs};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Label, Level, Metadata, Recorder as _};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
 pub use outcome::Outcome;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use upstreams::Places;
@@ -310,7 +310,13 @@ impl Metrics {
     /// How many requests there are whose reply has not ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.in_flight.count.load(Ordering::Relaxed)
+        self.in_flight.counts.now.load(Ordering::Relaxed)
+    }
+
+    /// How many requests there have ever been.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.in_flight.counts.ever.load(Ordering::Relaxed)
     }
 
     /// A streamed reply began; it is over when the guard drops.
@@ -466,20 +472,27 @@ fn recorder() -> PrometheusRecorder {
 #[derive(Debug, Clone)]
 struct Open {
     gauge: Gauge,
-    count: Arc<AtomicUsize>,
+    counts: Arc<OpenCounts>,
+}
+
+#[derive(Debug, Default)]
+struct OpenCounts {
+    now: AtomicUsize,
+    ever: AtomicU64,
 }
 
 impl Open {
     fn new(recorder: &PrometheusRecorder, family: &Family) -> Self {
         Self {
             gauge: recorder.register_gauge(&key(family, []), &METADATA),
-            count: Arc::default(),
+            counts: Arc::default(),
         }
     }
 
     fn open(&self) -> OpenGuard {
         self.gauge.increment(1.0);
-        self.count.fetch_add(1, Ordering::Relaxed);
+        self.counts.now.fetch_add(1, Ordering::Relaxed);
+        self.counts.ever.fetch_add(1, Ordering::Relaxed);
         OpenGuard(self.clone())
     }
 }
@@ -491,7 +504,7 @@ pub struct OpenGuard(Open);
 impl Drop for OpenGuard {
     fn drop(&mut self) {
         self.0.gauge.decrement(1.0);
-        self.0.count.fetch_sub(1, Ordering::Relaxed);
+        self.0.counts.now.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
