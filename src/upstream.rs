@@ -393,6 +393,12 @@ impl Upstream {
         rule
     }
 
+    /// The rule, or that which the server's pin or its host name tells before it has answered anything.
+    #[must_use]
+    pub fn expected_rule(&self) -> Option<Arc<Rule>> {
+        self.rule().or_else(|| self.pinned_rule())
+    }
+
     /// In which markup the first model writes calls, where that is known.
     #[must_use]
     pub fn markup(&self) -> Option<Markup> {
@@ -476,7 +482,7 @@ impl Upstream {
     }
 
     fn request(&self, outgoing: Outgoing) -> Result<reqwest::Request, Failure> {
-        let rule = self.rule().or_else(|| self.pinned_rule());
+        let rule = self.expected_rule();
         let http = rule.as_deref().map(|rule| &rule.http);
         let v1 = http.and_then(|http| http.v1.as_deref());
         let url = self

@@ -71,15 +71,16 @@ impl fmt::Debug for Keeping {
 
 /// Where replies are kept: unless somebody asked for a store, nowhere where a server keeps them itself, and is sent requests as
 /// they are.
-fn store(app: &App) -> Option<&Arc<Store>> {
-    let is_left =
-        app.config.responses.store == StorePlace::Auto && app.upstreams.iter().any(keeps_itself);
+fn store<'a>(app: &'a App, keeper: &dyn Keeper) -> Option<&'a Arc<Store>> {
+    let is_left = app.config.responses.store == StorePlace::Auto
+        && app.upstreams.iter().any(|one| keeps_itself(one, keeper));
     if is_left { None } else { app.shelf.store() }
 }
 
-/// Whether a server has the routes of kept replies.
-fn keeps_itself(upstream: &Arc<Upstream>) -> bool {
-    upstream.rule().is_some_and(|rule| rule.responses)
+/// Whether a server has the routes of kept replies, as far as is known of one that cannot be asked.
+fn keeps_itself(upstream: &Upstream, keeper: &dyn Keeper) -> bool {
+    let rule = upstream.expected_rule();
+    rule.is_some_and(|rule| keeper.is_kept_by(&rule))
 }
 
 /// The replies with these ids that are there, each once.
@@ -115,7 +116,9 @@ pub(super) async fn follow(
     body: Bytes,
     record: &account::Record,
 ) -> Result<Followed, Error> {
-    let (Some(keeper), Some(store)) = (client.keeper(), store(app)) else {
+    let kept = client.keeper();
+    let kept = kept.and_then(|keeper| Some((keeper, store(app, keeper)?)));
+    let Some((keeper, store)) = kept else {
         let keeping = None;
         return Ok(Followed {
             client,
@@ -184,14 +187,15 @@ pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRou
         Method::GET | Method::DELETE => true,
         _ => false,
     };
+    let keeps = |one: &Arc<Upstream>| keeps_itself(one, route.keeper);
     let has_route = || match route.what {
-        KeptPart::Compact => app.upstreams.iter().all(keeps_itself),
+        KeptPart::Compact => app.upstreams.iter().all(keeps),
         KeptPart::Reply | KeptPart::Input | KeptPart::Cancel => {
             let first = app.upstreams.any(&Wanted::default(), |_upstream| true);
-            first.as_ref().is_ok_and(keeps_itself)
+            first.as_ref().is_ok_and(keeps)
         }
     };
-    let is_passed = is_asked && store(app).is_none() && has_route();
+    let is_passed = is_asked && store(app, route.keeper).is_none() && has_route();
     (is_asked && !is_passed).then_some(route)
 }
 
@@ -202,6 +206,7 @@ pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRou
 /// As for every request.
 pub(super) async fn compact<B>(
     app: &App,
+    keeper: &'static dyn Keeper,
     client: &'static dyn Client,
     request: Request<B>,
     record: &account::Record,
@@ -209,7 +214,8 @@ pub(super) async fn compact<B>(
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static,
 {
-    if store(app).is_some() || !app.upstreams.iter().any(keeps_itself) {
+    let keeps = |one: &Arc<Upstream>| keeps_itself(one, keeper);
+    if store(app, keeper).is_some() || !app.upstreams.iter().any(keeps) {
         return relay::relay(app, client, request, record).await;
     }
     let (head, body) = request.into_parts();
@@ -227,7 +233,7 @@ where
     let have = app
         .upstreams
         .usable(|one| record.may_use(one) && one.has(&model));
-    let is_passed = first.as_ref().is_ok_and(keeps_itself) && have.iter().all(keeps_itself);
+    let is_passed = first.as_ref().is_ok_and(keeps) && have.iter().all(keeps);
     let request = Request::from_parts(head, Full::new(body));
     match is_passed {
         true => pass::pass(app, request, way, record).await,
@@ -246,7 +252,7 @@ pub(super) async fn answer<B>(
     record: &account::Record,
 ) -> Result<Response<ReplyBody>, Error> {
     let KeptRoute { keeper, id, what } = route;
-    let store = store(app).ok_or_else(|| keeper.no_store())?;
+    let store = store(app, keeper).ok_or_else(|| keeper.no_store())?;
     let query = head.uri().query().unwrap_or_default();
     let mut headers = head.headers().clone();
     headers::rename_key(keeper.client(true).key(), Some(query), &mut headers);

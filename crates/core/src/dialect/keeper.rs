@@ -3,6 +3,7 @@
 
 use super::client::Client;
 use crate::error::Error;
+use crate::rules::Rule;
 use bytes::Bytes;
 use std::fmt;
 
@@ -10,6 +11,9 @@ use std::fmt;
 pub trait Keeper: fmt::Debug + Send + Sync {
     /// The field in which a request names the reply that it goes on from.
     fn previous(&self) -> &'static str;
+
+    /// Whether a server keeps replies of this dialect itself, and is sent its requests as they are.
+    fn is_kept_by(&self, rule: &Rule) -> bool;
 
     /// Whether it may be the id of a reply of this dialect: another one's is not what its clients go on from.
     fn may_be(&self, id: &str) -> bool;

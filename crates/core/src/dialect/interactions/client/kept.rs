@@ -9,6 +9,7 @@ use crate::dialect::keeper::{Asks, Continued, Keeper, Kept, Known};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, raw};
 use crate::json::strict;
+use crate::rules::Rule;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -25,6 +26,11 @@ pub(super) struct InteractionsKeeper;
 impl Keeper for InteractionsKeeper {
     fn previous(&self) -> &'static str {
         PREVIOUS
+    }
+
+    /// Every server is asked in words of another dialect.
+    fn is_kept_by(&self, _rule: &Rule) -> bool {
+        false
     }
 
     fn may_be(&self, id: &str) -> bool {

@@ -11,6 +11,7 @@ use crate::dialect::keeper::{Asks, Continued, Keeper, Kept, Known};
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, raw};
 use crate::json::{place, strict};
+use crate::rules::Rule;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -57,6 +58,10 @@ pub(super) fn goes_on(body: &[u8]) -> bool {
 impl Keeper for ResponsesKeeper {
     fn previous(&self) -> &'static str {
         PREVIOUS
+    }
+
+    fn is_kept_by(&self, rule: &Rule) -> bool {
+        rule.responses
     }
 
     fn may_be(&self, id: &str) -> bool {
