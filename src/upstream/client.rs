@@ -215,8 +215,9 @@ impl Client {
             .tcp_keepalive(KEEPALIVE)
             .tcp_keepalive_interval(KEEPALIVE)
             .tcp_keepalive_retries(KEEPALIVE_PROBES)
-            .http2_keep_alive_interval(KEEPALIVE)
-            .http2_keep_alive_timeout(KEEPALIVE)
+            // Of HTTP/2 there is one connection, and what is beyond its limit of streams (nginx: 128) waits for a turn that nobody
+            // sees.
+            .http1_only()
             .connector_layer(NoteOpened)
     }
 
