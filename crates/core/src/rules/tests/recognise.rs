@@ -265,6 +265,39 @@ fn a_vllm_that_wants_a_key_is_known_by_its_open_version() {
     assert_eq!(label(&identity), "vllm@0.11.0");
 }
 
+/// A clone without tags is 0.1.dev (vllm-project/vllm#20664), production-stack's router tells its own version.
+#[test]
+fn a_version_that_no_release_has_is_none() {
+    for version in ["0.1.dev7557+g977180c", "0.1.10", "0.0.0"] {
+        let told = ("/version", json!({"version": version}));
+        assert_eq!(identify_by(&[owned_by("vllm"), told]), "vllm", "{version}");
+    }
+    let told = ("/server_info", json!({"model_path": "m", "version": "0.0.0.dev1"}));
+    assert_eq!(identify_by(&[owned_by("sglang"), told]), "sglang");
+}
+
+#[test]
+fn an_sglang_router_is_sglang() {
+    let info = json!({"router_manager": true, "routers_count": 1});
+    let answers = [owned_by("local"), ("/get_server_info", info)];
+    assert_eq!(identify_by(&answers), "sglang");
+}
+
+/// GPUStack 2.3.0: whichever engine is behind it.
+#[test]
+fn a_version_with_a_commit_is_no_vllm() {
+    let (identity, _) = identify("localhost", |path| ProbeAnswer {
+        status: match path {
+            "/version" => 200,
+            "/v1/models" => 401,
+            _ => 404,
+        },
+        body: (path == "/version").then(|| json!({"version": "2.3.0", "git_commit": "abc"})),
+        ..ProbeAnswer::default()
+    });
+    assert_eq!(label(&identity), "plain");
+}
+
 #[test]
 fn an_old_sglang_tells_its_version_at_the_old_path() {
     let (identity, _) = identify("localhost", |path| match path {
