@@ -31,6 +31,8 @@ pub(super) struct Address {
     base: String,
     /// The path as it was configured, without `/` at its end.
     path: String,
+    /// The end of it that stands for `/v1`, where that is another version: `/v3`.
+    version: Option<String>,
     name: String,
     socket: Option<PathBuf>,
 }
@@ -39,8 +41,9 @@ pub(super) struct Address {
 const LOCAL: &str = "http://localhost/";
 
 impl Address {
-    /// `http://host:8000`, `http://host:8000/` and `http://host:8000/v1` are the same server:
-    /// people copy the `base_url` of their client.
+    /// `http://host:8000`, `http://host:8000/` and `http://host:8000/v1` are the same server: people copy the `base_url` of
+    /// their client. So they do where a server calls its OpenAI API by another version (OpenVINO's `/v3`, Volcengine's
+    /// `/api/v3`, Zhipu's `/api/paas/v4`).
     pub(super) fn new(url: &Url) -> Result<Self, AddressError> {
         if url.scheme() == "unix" {
             let path = unix_socket(url).ok_or(AddressError::NoSocket)?;
@@ -59,13 +62,16 @@ impl Address {
         let _ = url.set_username("");
         let _ = url.set_password(None);
         let path = url.path().trim_end_matches('/').to_owned();
-        let base = path.strip_suffix("/v1").unwrap_or(&path).to_owned();
+        let version = version_of(&path).map(str::to_owned);
+        let end = version.as_deref().unwrap_or("/v1");
+        let base = path.strip_suffix(end).unwrap_or(&path).to_owned();
         url.set_path(&base);
         let name = url.as_str().trim_end_matches('/').to_owned();
         Ok(Self {
             url,
             base,
             path,
+            version,
             name,
             socket: None,
         })
@@ -94,6 +100,7 @@ impl Address {
             url: Url::parse(LOCAL).map_err(|_| AddressError::NoHost)?,
             base: String::new(),
             path: String::new(),
+            version: None,
             name,
             socket: Some(socket),
         })
@@ -129,6 +136,7 @@ impl Address {
         if !target.path().starts_with('/') || is_rewritten(target.path()) {
             return Err(AddressError::Target);
         }
+        let v1 = v1.or(self.version.as_deref());
         let base = v1.and_then(|v1| self.path.strip_suffix(v1));
         let base = base.unwrap_or(&self.base);
         let below = target.path().strip_prefix("/v1");
@@ -145,6 +153,16 @@ impl Address {
             Some(rest) if rest.starts_with('/') => Ok(url),
             _ => Err(AddressError::Target),
         }
+    }
+}
+
+/// The end of a path that is a version other than the first: `/v3`.
+fn version_of(path: &str) -> Option<&str> {
+    let (before, version) = path.rsplit_once("/v")?;
+    let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+    match is_number && version != "1" {
+        true => path.get(before.len()..),
+        false => None,
     }
 }
 
@@ -200,6 +218,22 @@ mod tests {
         }
         assert_eq!(join("http://h", "/").unwrap(), "http://h/");
         assert_eq!(join("http://h/base", "/").unwrap(), "http://h/base/");
+    }
+
+    #[test]
+    fn a_version_at_the_end_stands_for_v1() {
+        for (address, url) in [
+            ("http://h/v3", "http://h/v3/models"),
+            ("https://h/api/paas/v4/", "https://h/api/paas/v4/models"),
+            ("http://h/v1beta", "http://h/v1beta/v1/models"),
+            ("http://h/v", "http://h/v/v1/models"),
+        ] {
+            assert_eq!(join(address, "/v1/models").unwrap(), url);
+        }
+        assert_eq!(join("http://h/v3", "/version").unwrap(), "http://h/version");
+        assert_eq!(join("http://h/v2", "/v2/chat").unwrap(), "http://h/v2/chat");
+        let address = Address::new(&Url::parse("http://h/v3").unwrap()).unwrap();
+        assert_eq!(address.name(), "http://h");
     }
 
     #[test]
