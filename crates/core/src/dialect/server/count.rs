@@ -128,7 +128,13 @@ impl Question {
             Then::Count(counting) => {
                 let render = counting.render.as_ref().ok_or_else(unreadable)?;
                 let prompt = answer.pointer(&render.prompt).and_then(Value::as_str);
+                // A router goes by it (llama.cpp's with several models: a 400 without).
+                let asked = serde_json::from_slice::<Fields>(&self.body);
+                let model = asked.ok().and_then(|mut asked| asked.remove("model"));
                 let mut body = Fields::default();
+                if let Some(model) = model {
+                    body.set("model", model);
+                }
                 body.set(&render.into, raw(prompt.ok_or_else(unreadable)?));
                 counting.complete(&mut body);
                 Ok(Heard::Ask(counting.question("", body.to_json().into())))
@@ -191,7 +197,7 @@ mod tests {
         assert_eq!(second.path, "/tokenize");
         assert_eq!(
             &second.body[..],
-            br#"{"content":"<s>hi","add_special":true}"#
+            br#"{"model":"m","content":"<s>hi","add_special":true}"#
         );
         assert_eq!(
             second.heard(br#"{"tokens":[1,2]}"#).unwrap(),
