@@ -82,12 +82,12 @@ OWN = "/spec/template/spec/containers/0/lifecycle"
 GRACE = "/spec/template/spec/terminationGracePeriodSeconds"
 
 
-def beside(tmp_path: Path, hooks: dict[str, Any], *patches: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The pod and the server in it, of a Deployment that has hooks and a grace of its own, with the component and patches behind it."""
-    deployment = yaml.safe_load((KUBERNETES / "overlays" / "vllm" / "deployment.yaml").read_text())
-    pod = deployment["spec"]["template"]["spec"]
-    pod["terminationGracePeriodSeconds"] = 7200
-    pod["containers"][0]["lifecycle"] = hooks
+def deployed() -> dict[str, Any]:
+    """A server's Deployment, as its operators have it."""
+    return yaml.safe_load((KUBERNETES / "overlays" / "vllm" / "deployment.yaml").read_text())
+
+
+def with_component(tmp_path: Path, deployment: dict[str, Any], *patches: dict[str, Any]) -> list[dict[str, Any]]:
     (tmp_path / "deployment.yaml").write_text(yaml.safe_dump(deployment))
     (tmp_path / "isogloss").symlink_to(ROOT, target_is_directory=True)
     kustomization = {
@@ -98,8 +98,33 @@ def beside(tmp_path: Path, hooks: dict[str, Any], *patches: dict[str, Any]) -> t
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     rendered = kustomize(tmp_path)
     validate(rendered)
-    pod, _, server = sidecar_of(rendered)
+    return rendered
+
+
+def beside(tmp_path: Path, hooks: dict[str, Any], *patches: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The pod and the server in it, of a Deployment that has hooks and a grace of its own, with the component and patches behind it."""
+    deployment = deployed()
+    pod = deployment["spec"]["template"]["spec"]
+    pod["terminationGracePeriodSeconds"] = 7200
+    pod["containers"][0]["lifecycle"] = hooks
+    pod, _, server = sidecar_of(with_component(tmp_path, deployment, *patches))
     return pod, server
+
+
+def test_the_server_is_scraped_as_before_and_the_page_s_monitor_finds_both_ports(tmp_path):
+    deployment = deployed()
+    own = {"prometheus.io/scrape": "true", "prometheus.io/port": "8000", "prometheus.io/path": "/metrics"}
+    deployment["spec"]["template"]["metadata"]["annotations"] = own
+    rendered = with_component(tmp_path, deployment)
+    _, sidecar, _ = sidecar_of(rendered)
+    template = only(rendered, "Deployment")["spec"]["template"]
+    assert template["metadata"]["annotations"] == own
+    assert environment(sidecar)["ISOGLOSS_FORWARD"] == "/metrics", "what they name is the server's"
+    page = (ROOT / "docs" / "kubernetes.md").read_text()
+    (monitor,) = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "PodMonitor" in block]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    named = {endpoint["port"] for endpoint in monitor["spec"]["podMetricsEndpoints"]}
+    assert named == set(ports(sidecar))
 
 
 def test_hooks_of_the_servers_own_stay_beside_the_components(tmp_path):
