@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,20 @@ def test_alerts_rules_and_dashboard_in_the_chart_are_those_of_deploy():
     (dashboard,) = [d for d in rendered if d["kind"] == "ConfigMap" and d["metadata"]["name"].endswith("dashboard")]
     assert json.loads(dashboard["data"]["isogloss.json"])["title"] == "Isogloss"
     assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+def test_a_release_of_another_name_is_told_of_when_it_is_down():
+    for name in ("llm-proxy", "isogloss", "a" * 63):
+        rendered = template(*EVERYTHING, "--set", f"fullnameOverride={name}")
+        rules = [rule for group in only(rendered, "PrometheusRule")["spec"]["groups"] for rule in group["rules"]]
+        (down,) = [rule["expr"] for rule in rules if rule.get("alert") == "IsoglossDown"]
+        (jobs,) = re.findall(r'^up\{job=~"(.*)"\} == 0$', down)
+        (metrics,) = [d for d in rendered if d["kind"] == "Service" and d["metadata"]["name"].endswith("-metrics")]
+        # As prometheus-operator calls them, and as they are called elsewhere.
+        monitored = [metrics["metadata"]["name"], f"models/{only(rendered, 'PodMonitor')['metadata']['name']}"]
+        for job in [*monitored, "isogloss", "isogloss-pods", "models/my-isogloss"]:
+            assert re.fullmatch(jobs, job), (jobs, job)
+        assert not re.fullmatch(jobs, "models/llm-proxy-of-others"), jobs
 
 
 def test_the_packaged_chart_is_whole(tmp_path):

@@ -12,6 +12,11 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The Service that a ServiceMonitor reads, and so its job. */}}
+{{- define "isogloss.metricsName" -}}
+{{ include "isogloss.fullname" . | trunc 55 | trimSuffix "-" }}-metrics
+{{- end -}}
+
 {{- define "isogloss.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "isogloss.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
