@@ -102,6 +102,9 @@ const LISTS: [&str; 9] = [
     "client.upstreams",
 ];
 
+/// The keys that are said by yes or no, as which a boolean is read.
+const WHETHER: [&str; 2] = ["open", "tls.admin"];
+
 const CLIENT_KEYS: [&str; 8] = [
     "name",
     "key_sha256",
@@ -252,6 +255,10 @@ impl Reader {
         let text = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+            DeValue::Boolean(is_so) if WHETHER.contains(&name) => {
+                let word = if *is_so { "yes" } else { "no" };
+                word.to_owned()
+            }
             DeValue::Array(items) if LISTS.contains(&name) => {
                 let words = items.iter().map(|item| item.get_ref().as_str());
                 let Some(words) = words.collect::<Option<Vec<_>>>() else {

@@ -372,6 +372,18 @@ fn an_empty_variable_is_an_unset_one() {
 }
 
 #[test]
+fn what_is_said_by_yes_or_no_may_be_a_boolean_in_the_file() {
+    let open = |text: &str| {
+        let case = case().file(text).flag("upstream", "http://h");
+        case.load().map(|config| config.is_open)
+    };
+    assert_eq!(open("open = true"), Ok(true));
+    assert_eq!(open("open = false\n[tls]\nadmin = false"), Ok(false));
+    let faults = open("probe = true").unwrap_err();
+    assert!(faults.contains("`probe` cannot be a boolean"), "{faults}");
+}
+
+#[test]
 fn one_port_for_clients_and_operators_is_a_fault() {
     let faults = case()
         .flag("upstream", "http://h")

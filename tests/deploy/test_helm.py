@@ -103,6 +103,33 @@ def test_numbers_reach_the_file_as_whole_numbers():
     assert 'cache_bytes = "1073741824"' in config["data"]["isogloss.toml"]
 
 
+BARE = """
+config:
+  upstream: [{url: http://127.0.0.1:1, markup: off}]
+  probe: off
+  record: off
+  repair: off
+  open: yes
+  tls: {admin: no}
+  worker: {speculate: off}
+"""
+
+
+def test_words_that_yaml_reads_as_booleans_are_what_they_say(binary, tmp_path):
+    def config(text: str) -> str:
+        (tmp_path / "values.yaml").write_text(text)
+        return only(template("--values", tmp_path / "values.yaml"), "ConfigMap")["data"]["isogloss.toml"]
+
+    text = config(BARE)
+    assert text == config(re.sub(r"\b(off|yes|no)\b", r'"\1"', BARE))
+    assert text.count('= "off"') == 5 and 'open = "yes"' in text and 'admin = "no"' in text
+    (tmp_path / "isogloss.toml").write_text(text)
+    run(binary, "check", "--config", tmp_path / "isogloss.toml")
+    # No word of theirs is a yes.
+    for key in ("probe", "record", "repair", "worker.speculate", "upstream[0].markup"):
+        assert key.split(".")[-1] in refusal(*ONE, "--set", f"config.{key}=true")
+
+
 def test_it_scales_on_requests_in_flight_and_the_admin_port_is_in_no_service_for_clients():
     rendered = template(*EVERYTHING)
     pods = next(m["pods"] for m in only(rendered, "HorizontalPodAutoscaler")["spec"]["metrics"] if m["type"] == "Pods")
@@ -118,7 +145,7 @@ def test_it_scales_on_requests_in_flight_and_the_admin_port_is_in_no_service_for
 
 def test_probes_and_prometheus_speak_tls_where_the_admin_port_does():
     tls = "config.tls.cert=/tls/tls.crt,config.tls.key=/tls/tls.key"
-    for flags, scheme in [((), "HTTP"), (("--set", tls), "HTTP"), (("--set", f"{tls},config.tls.admin=yes"), "HTTPS")]:
+    for flags, scheme in [((), "HTTP"), (("--set", tls), "HTTP"), (("--set", f"{tls},config.tls.admin=yes"), "HTTPS"), (("--set", f"{tls},config.tls.admin=true"), "HTTPS")]:
         rendered = template(*EVERYTHING, *flags)
         probes = [container(rendered)[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
         assert {probe["scheme"] for probe in probes} == {scheme}

@@ -55,31 +55,41 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- else if kindIs "float64" . -}}{{ printf "%.0f" . | quote }}{{- else -}}{{ . | toString | quote }}{{- end -}}
 {{- end -}}
 
+{{/* A key and its value. YAML reads off, no and yes without quotes as booleans, which the proxy knows by those words. */}}
+{{- define "isogloss.entry" -}}
+{{- $key := first . -}}
+{{- $value := last . -}}
+{{- if kindIs "bool" $value -}}
+{{- $value = ternary "yes" (ternary "no" "off" (has $key (list "open" "admin"))) $value -}}
+{{- end -}}
+{{ $key }} = {{ include "isogloss.scalar" $value }}
+{{- end -}}
+
 {{/* isogloss.toml. Scalars stand before tables, as TOML has it. */}}
 {{/* What operators are served in. */}}
 {{- define "isogloss.adminScheme" -}}
 {{- $tls := .Values.config.tls | default dict }}
-{{- ternary "HTTPS" "HTTP" (has ($tls.admin | default "no") (list "yes" "mutual")) }}
+{{- ternary "HTTPS" "HTTP" (has ($tls.admin | default "no") (list "yes" "mutual" true)) }}
 {{- end -}}
 
 {{- define "isogloss.toml" -}}
 {{- range $key, $value := .Values.config }}
 {{- if not (or (kindIs "map" $value) (has $key (list "upstream" "client"))) }}
-{{ $key }} = {{ include "isogloss.scalar" $value }}
+{{ include "isogloss.entry" (list $key $value) }}
 {{- end }}
 {{- end }}
 {{- range $upstream := .Values.config.upstream }}
 
 [[upstream]]
 {{- range $key, $value := $upstream }}
-{{ $key }} = {{ include "isogloss.scalar" $value }}
+{{ include "isogloss.entry" (list $key $value) }}
 {{- end }}
 {{- end }}
 {{- range $client := .Values.config.client }}
 
 [[client]]
 {{- range $key, $value := $client }}
-{{ $key }} = {{ include "isogloss.scalar" $value }}
+{{ include "isogloss.entry" (list $key $value) }}
 {{- end }}
 {{- end }}
 {{- range $name, $table := .Values.config }}
@@ -87,7 +97,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 [{{ $name }}]
 {{- range $key, $value := $table }}
-{{ $key }} = {{ include "isogloss.scalar" $value }}
+{{ include "isogloss.entry" (list $key $value) }}
 {{- end }}
 {{- end }}
 {{- end }}
