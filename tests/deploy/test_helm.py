@@ -215,6 +215,7 @@ def test_the_cloud_s_metadata_address_is_out_of_reach():
         ([*ONE, "--set", "service.sessionAffinity=Cookie"], "sessionAffinity"),
         (["--set", "config.upstream[0].url=vllm:8000"], "url"),
         ([*ONE, "--set", "image.digest=latest"], "digest"),
+        ([*ONE, "--set", "ingress.enabled=true"], "/ingress/hosts"),
         ([*ONE, "--kube-version", "1.28"], "1.28"),
     ],
 )
