@@ -60,6 +60,8 @@ pub struct Config {
     pub reload_every: Duration,
     /// Which files were read for all this: the configuration's own, and those that it names for what they hold.
     pub files: Vec<PathBuf>,
+    /// What is to be said of servers in the file that are not used, where there are some.
+    pub unused: Option<String>,
     /// A folder of rule files that overlays the built-in ones.
     pub rules: Option<PathBuf>,
     /// What to do with a reply that breaks the contract.
@@ -116,6 +118,7 @@ impl Default for Config {
             is_open: false,
             reload_every: Duration::from_secs(5),
             files: Vec::new(),
+            unused: None,
             rules: None,
             on_violation: OnViolation::Retry,
             violation_retries: 1,

@@ -1,5 +1,6 @@
 //! `isogloss check`: configuration and rule files in, `OK` or every fault out. A name that DNS does not know is a warning:
-//! files are checked on other machines than those that serve, too. So is a variable that is nearly one that is read.
+//! files are checked on other machines than those that serve, too. So is a variable that is nearly one that is read, and so are
+//! servers of the file in whose place others are named.
 
 use super::flags::ConfigArgs;
 use super::{Failure, print, runtime, serve, wire};

@@ -47,7 +47,7 @@ impl ConfigArgs {
         self.loaded(needs_upstream).map(|(config, _)| config)
     }
 
-    /// The same, with what is to be said of variables that were probably meant for it and are not read.
+    /// The same, with what is to be said of variables that were probably meant for it and are not read, and of servers that are not used.
     pub(super) fn loaded(&self, needs_upstream: bool) -> Result<(Config, Vec<String>), Faults> {
         let read = RefCell::new(Vec::new());
         let env = |name: &str| {
@@ -69,7 +69,8 @@ impl ConfigArgs {
         let set: Vec<String> = set
             .filter_map(|(name, _)| name.into_string().ok())
             .collect();
-        let odd = misspelt(set.iter().map(String::as_str), &read.into_inner());
+        let mut odd = misspelt(set.iter().map(String::as_str), &read.into_inner());
+        odd.extend(config.unused.clone());
         Ok((config, odd))
     }
 }

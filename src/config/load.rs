@@ -222,8 +222,14 @@ impl Loader {
             urls.collect::<Vec<_>>()
         });
         let raw: Vec<RawUpstream> = match (sources.upstreams.is_empty(), in_env) {
-            (false, _) => in_flags.map(plain).collect(),
-            (true, Some(urls)) => urls.into_iter().map(plain).collect(),
+            (false, _) => {
+                self.overruled(&in_file, "--upstream");
+                in_flags.map(plain).collect()
+            }
+            (true, Some(urls)) => {
+                self.overruled(&in_file, "ISOGLOSS_UPSTREAM");
+                urls.into_iter().map(plain).collect()
+            }
             (true, None) => in_file,
         };
         let pin = match &sources.dialect {
@@ -264,6 +270,17 @@ impl Loader {
                 upstream.api_key = upstream.api_key.or_else(|| key.clone());
                 self.config.upstreams.push(upstream);
             }
+        }
+    }
+
+    /// The servers of the file go as a whole where others are named, with what is said of them beside their URLs. No fault: that is
+    /// how one file is tried with another server.
+    fn overruled(&mut self, in_file: &[RawUpstream], by: &str) {
+        if let Some(Place::File(source, _)) = in_file.first().map(|first| &first.place) {
+            let (name, count) = (&source.name, in_file.len());
+            self.config.unused = Some(format!(
+                "`{name}`: its [[upstream]] ({count}) are not used, since `{by}` names the servers: without that they are"
+            ));
         }
     }
 

@@ -111,6 +111,28 @@ def beside(tmp_path: Path, hooks: dict[str, Any], *patches: dict[str, Any]) -> t
     return pod, server
 
 
+def test_a_sidecar_gets_the_page_s_file_and_no_other_server(tmp_path, binary):
+    page = (ROOT / "docs" / "kubernetes.md").read_text()
+    (more,) = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "configMapGenerator" in block]
+    with_component(tmp_path, deployed())
+    text = '[[upstream]]\nurl = "http://127.0.0.1:8001"\nmax_in_flight = 8\n'
+    (tmp_path / "isogloss.toml").write_text(text)
+    kustomization = yaml.safe_load((tmp_path / "kustomization.yaml").read_text())
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump({**kustomization, **more}))
+    rendered = kustomize(tmp_path)
+    validate(rendered)
+    pod, sidecar, _ = sidecar_of(rendered)
+    given, config = environment(sidecar), only(rendered, "ConfigMap")
+    assert "ISOGLOSS_UPSTREAM" not in given and given["ISOGLOSS_LISTEN"] == "0.0.0.0:8000"
+    (mount,) = sidecar["volumeMounts"]
+    (volume,) = [volume for volume in pod["volumes"] if volume["name"] == mount["name"]]
+    assert volume["configMap"]["name"] == config["metadata"]["name"], "its name has its hash"
+    folder, _, name = given["ISOGLOSS_CONFIG"].rpartition("/")
+    assert (mount["mountPath"], config["data"]) == (folder, {name: text})
+    done = run(binary, "check", env={**given, "ISOGLOSS_CONFIG": str(tmp_path / "isogloss.toml")})
+    assert "1 upstream" in done.stdout and "not used" not in done.stderr
+
+
 def test_the_server_is_scraped_as_before_and_the_page_s_monitor_finds_both_ports(tmp_path):
     deployment = deployed()
     own = {"prometheus.io/scrape": "true", "prometheus.io/port": "8000", "prometheus.io/path": "/metrics"}

@@ -144,6 +144,35 @@ fn a_variable_that_is_nearly_one_that_is_read_is_named() {
 }
 
 #[test]
+fn servers_of_the_file_in_whose_place_others_are_named_are_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("isogloss.toml");
+    let one = "[[upstream]]\nurl = \"http://127.0.0.1:9\"\n";
+    std::fs::write(&file, one.repeat(2)).unwrap();
+    let file = file.to_str().unwrap();
+    let told = |arguments: &[&str], variable: &str| {
+        let mut command = command(&["check", "--config", file]);
+        let command = command
+            .args(arguments)
+            .env("ISOGLOSS_UPSTREAM", variable)
+            .stdin(Stdio::null());
+        let ran = finish(command);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.err
+    };
+    let unused = |by: &str| {
+        format!(
+            "warning: `{file}`: its [[upstream]] (2) are not used, since `{by}` names the servers: without that they are\n"
+        )
+    };
+    let other = "http://127.0.0.1:8";
+    assert_eq!(told(&[], ""), "");
+    assert_eq!(told(&[], other), unused("ISOGLOSS_UPSTREAM"));
+    assert_eq!(told(&["--upstream", other], ""), unused("--upstream"));
+    assert_eq!(told(&["--upstream", other], other), unused("--upstream"));
+}
+
+#[test]
 fn a_bad_file_exits_with_78_and_shows_every_mistake() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("isogloss.toml");
