@@ -3,9 +3,9 @@
 
 use super::account::Record;
 use super::body::{BoxError, ReplyBody};
-use super::relay::{self, incoming, whole};
+use super::relay::{self, Search, incoming, whole};
 use super::{App, headers};
-use crate::upstream::{Failure, Outgoing, Payload, Target, Wanted};
+use crate::upstream::{Failure, Outgoing, Payload, Target, Upstream};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::uri::PathAndQuery;
@@ -41,42 +41,53 @@ where
     let body = relay::work(body.len(), || count::checked(body))?;
     let begun = Instant::now();
     let path = head.uri.path();
-    let mut demand = relay::work(body.len(), || count::read(counter, path, &body))?;
+    let demand = relay::work(body.len(), || count::read(counter, path, &body))?;
     let model = demand.request.model.clone();
     record.model(&model);
     record.check_model(&model)?;
     record.own(begun.elapsed());
     let headers = headers::rewritten_up(head.headers);
-    let wanted = Wanted {
-        model: &model,
-        ..Wanted::default()
-    };
+    app.upstreams.deposit();
+    let mut search = Search::new(&model, None);
     let mut left = app.upstreams.count();
+    let (mut failed, mut has_failed) = (None, false);
     loop {
-        let target = app
-            .upstreams
-            .ready(&wanted, |one| record.may_use(one), |_target| 0)
-            .await?;
-        if let Some(own) = &target.model {
-            demand = relay::work(body.len(), || {
-                let (path, body) = exchange::renamed(path, &body, own);
-                count::read(counter, &path, &body)
-            })?;
+        let may = |one: &Upstream| record.may_use(one);
+        let upstreams = &app.upstreams;
+        let target = match upstreams.ready(&search.wanted(), may, |_target| 0).await {
+            Ok(target) => target,
+            Err(error) => return Err(failed.unwrap_or(error)),
+        };
+        // Each failure counts once.
+        let is_over = |error: &mut Error| {
+            std::mem::take(&mut has_failed) && !fails_over(app, record, error.kind)
+        };
+        if let Some(error) = failed.take_if(is_over) {
+            return Err(error);
         }
         let begun = Instant::now();
+        // What another server calls the model is not this one's.
+        let (demand, body) = match &target.model {
+            None => (demand.clone(), body.clone()),
+            Some(own) => relay::work(body.len(), || {
+                let (path, body) = exchange::renamed(path, &body, own);
+                count::read(counter, &path, &body).map(|demand| (demand, body))
+            })?,
+        };
         record.upstream(&target.upstream);
         if model.is_empty() && target.upstream.wants_model() {
             return Err(relay::no_model());
         }
         let counted = relay::work(body.len(), || {
             let options = app.options();
-            count::plan(counter, demand.clone(), &body, &target.rule, &options)
+            count::plan(counter, demand, &body, &target.rule, &options)
         })?;
         let exchange = &counted.exchange;
         record.planned(&target.rule, exchange);
         record.own(begun.elapsed());
-        match asked(app, &counted, &target, &headers, record).await {
+        let error = match asked(app, &counted, &target, &headers, record).await {
             Ok(Ok(Some(counts))) => {
+                target.upstream.succeeded(&model);
                 record.tokens("counted");
                 return Ok(reply(counts));
             }
@@ -85,15 +96,34 @@ where
                 let estimated = relay::work(body.len(), || counted.estimated())?;
                 return Ok(reply(estimated));
             }
-            Ok(Err(error)) => return Err(target.upstream.redact_error(error)),
+            Ok(Err(error)) => error,
             Err(failure) if failure.why.is_connect() && left > 0 => {
                 left -= 1;
                 app.metrics.upstream_failed(Error::from(failure).kind);
                 app.metrics.retry("connect");
+                continue;
             }
-            Err(failure) => return Err(target.upstream.redact_error(failure.into())),
+            Err(failure) => failure.into(),
+        };
+        let error = target.upstream.redact_error(error);
+        if app.upstreams.count() < 2 || !search.goes_on(&target.upstream, &error) {
+            return Err(error);
         }
+        failed = Some(error);
+        has_failed = true;
     }
+}
+
+/// Whether another server may be asked what one failed at; counts it.
+fn fails_over(app: &App, record: &Record, kind: Kind) -> bool {
+    if !app.upstreams.may_send_again() {
+        app.metrics.limit_hit("retry_budget");
+        return false;
+    }
+    app.metrics.upstream_failed(kind);
+    app.metrics.retry("failover");
+    record.retried("failover");
+    true
 }
 
 /// Asks the server; `None` where it does not count.

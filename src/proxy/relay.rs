@@ -17,6 +17,7 @@ pub(super) mod whole;
 
 pub(super) use answer::{check_coding, cut, too_late, unread};
 pub(super) use refusal::{refusal_of, retry_after};
+pub(super) use search::Search;
 pub(super) use translated::Translated;
 pub(super) use untouched::Untouched;
 
@@ -40,7 +41,6 @@ use isogloss_core::error::{Error, Kind, Side};
 use isogloss_core::exchange::{self, Demand, Exchange, Opened, Shape, cost};
 use isogloss_core::ir::{Ids, Violation};
 use planning::Planned;
-use search::Search;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime};

@@ -523,6 +523,58 @@ async fn what_only_computes_goes_to_another_server_untranslated_too() {
 }
 
 #[tokio::test]
+async fn what_one_server_fails_to_count_another_counts() {
+    let contents = r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#;
+    let messages = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+    let counts = [
+        ("/v1/messages/count_tokens", messages),
+        ("/v1/responses/input_tokens", r#"{"model":"m","input":"hi"}"#),
+        ("/v1beta/models/m:countTokens", contents),
+    ];
+    for fault in [
+        vec![reply(429, "retry-after: 30\r\n", "slow down")],
+        vec![reply(503, "", "busy")],
+        vec![reply(500, JSON, r#"{"error":{"message":"boom"}}"#)],
+        vec![reply(404, JSON, NO_MODEL)],
+        vec![Step::Reset],
+        vec![Step::Close],
+        vec![Step::Hang],
+    ] {
+        let failing = fault.clone();
+        let bad = having(&["m"], move |_got| failing.clone()).await;
+        let mut good = having(&["m"], |_got| vec![reply(200, JSON, r#"{"count":42}"#)]).await;
+        let proxy = before(&[&bad, &good], |config| {
+            config.balance = Balance::First;
+            config.timeouts.first_byte = SECOND / 2;
+        })
+        .await;
+        for (path, body) in counts {
+            let got = proxy.send(post(path, body)).await.reply().await;
+            assert_eq!(got.status, 200, "{fault:?} {path} {}", got.text());
+            assert_eq!(got.header("x-isogloss-tokens"), Some("counted"));
+        }
+        assert_eq!(chats(&mut good).await.len(), 3);
+        assert!(proxy.has_counted("isogloss_retries_total{why=\"failover\"}"));
+    }
+}
+
+#[tokio::test]
+async fn where_no_other_server_counts_the_servers_own_error_is_told() {
+    let limited = |_got: &Got| vec![reply(429, "retry-after: 7\r\n", "slow down")];
+    let first = having(&["m"], limited).await;
+    let second = having(&["m"], limited).await;
+    let proxy = before(&[&first, &second], |_config| {}).await;
+    let body = r#"{"model":"m","input":"hi"}"#;
+    let got = proxy.send(post("/v1/responses/input_tokens", body));
+    let got = got.await.reply().await;
+    assert_eq!((got.status, got.header("retry-after")), (429, Some("7")));
+    assert_eq!(proxy.counted("isogloss_retries_total{why=\"failover\"}"), 1);
+    for index in 0..2 {
+        assert_eq!(proxy.upstream(index).circuits()[0].state, "open");
+    }
+}
+
+#[tokio::test]
 async fn what_may_act_is_sent_once_whatever_becomes_of_it() {
     for (fault, status) in [
         (vec![reply(503, "", "busy")], 503),

@@ -10,7 +10,7 @@ use isogloss_core::ir::Strategy;
 use std::sync::Arc;
 
 /// A request on its way from one server to the next.
-pub(super) struct Search {
+pub(in crate::proxy) struct Search {
     /// The model that is asked for now.
     pub(super) model: String,
     /// All that were.
@@ -24,7 +24,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn new(model: &str, key: Option<u64>) -> Self {
+    pub(in crate::proxy) fn new(model: &str, key: Option<u64>) -> Self {
         Self {
             model: model.to_owned(),
             seen: vec![model.to_owned()],
@@ -35,7 +35,7 @@ impl Search {
         }
     }
 
-    pub(super) fn wanted(&self) -> Wanted<'_> {
+    pub(in crate::proxy) fn wanted(&self) -> Wanted<'_> {
         Wanted {
             model: &self.model,
             key: self.key,
@@ -65,7 +65,7 @@ impl Search {
     }
 
     /// A server failed: whether another may be asked. Nothing of a reply has gone to the client.
-    pub(super) fn goes_on(&mut self, upstream: &Upstream, error: &Error) -> bool {
+    pub(in crate::proxy) fn goes_on(&mut self, upstream: &Upstream, error: &Error) -> bool {
         if !is_the_servers(upstream, error) {
             // Whatever is wrong with the request, the server said so as it should.
             return false;
