@@ -56,14 +56,14 @@ where
         let upstreams = &app.upstreams;
         let target = match upstreams.ready(&search.wanted(), may, |_target| 0).await {
             Ok(target) => target,
-            Err(error) => return Err(failed.unwrap_or(error)),
+            Err(error) => return Err(failed.map_or(error, relay::with_wait)),
         };
         // Each failure counts once.
         let is_over = |error: &mut Error| {
             std::mem::take(&mut has_failed) && !fails_over(app, record, error.kind)
         };
         if let Some(error) = failed.take_if(is_over) {
-            return Err(error);
+            return Err(relay::with_wait(error));
         }
         let begun = Instant::now();
         // What another server calls the model is not this one's.
@@ -107,7 +107,7 @@ where
         };
         let error = target.upstream.redact_error(error);
         if app.upstreams.count() < 2 || !search.goes_on(&target.upstream, &error) {
-            return Err(error);
+            return Err(relay::with_wait(error));
         }
         failed = Some(error);
         has_failed = true;

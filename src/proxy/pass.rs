@@ -388,7 +388,7 @@ impl Search<'_> {
     ) -> Result<(Response<reqwest::Body>, Option<Option<u64>>), Error> {
         let status = reply.status().as_u16();
         if status == 429 || status >= 500 {
-            let retry_after = relay::retry_after(status, reply.headers());
+            let retry_after = relay::retry_after(reply.headers());
             return Ok((reply, Some(retry_after)));
         }
         let size = reply.body().size_hint();

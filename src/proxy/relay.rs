@@ -16,7 +16,7 @@ mod untouched;
 pub(super) mod whole;
 
 pub(super) use answer::{check_coding, cut, too_late, unread};
-pub(super) use refusal::{refusal_of, retry_after};
+pub(super) use refusal::{refusal_of, retry_after, with_wait};
 pub(super) use search::Search;
 pub(super) use translated::Translated;
 pub(super) use untouched::Untouched;
@@ -399,7 +399,7 @@ impl Relay<'_> {
         let Failed { error, own } = failed;
         // That a reply broke the contract is told first.
         let Some(own) = own.filter(|_| violated.is_none()) else {
-            return Err(self.after(violated, error));
+            return Err(self.after(violated, with_wait(error)));
         };
         self.record.failed(&error);
         let mut own = *own;

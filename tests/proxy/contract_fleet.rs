@@ -454,6 +454,24 @@ async fn a_server_is_put_aside_by_its_third_failure_and_asked_again_after_a_whil
 }
 
 #[tokio::test]
+async fn a_busy_server_that_names_no_time_is_not_put_aside_by_its_first_failure() {
+    for status in [429, 503] {
+        let busy = move |_got: &Got| vec![reply(status, JSON, r#"{"error":{"message":"busy"}}"#)];
+        let first = having(&["m"], busy).await;
+        let second = called("second", &["m"]).await;
+        let proxy = before(&[&first, &second], |config| config.balance = Balance::First).await;
+        assert_eq!(said(&ask(&proxy, "m").await), "second");
+        assert_eq!(said(&embed(&proxy, "/v1/embeddings").await), "second");
+        let circuits = proxy.upstream(0).circuits();
+        assert_eq!(
+            (circuits[0].failures, circuits[0].state),
+            (2, "closed"),
+            "{status}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn requests_of_one_user_or_one_beginning_stay_on_one_server() {
     let servers = [
         called("a", &["m"]).await,
@@ -528,7 +546,10 @@ async fn what_one_server_fails_to_count_another_counts() {
     let messages = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
     let counts = [
         ("/v1/messages/count_tokens", messages),
-        ("/v1/responses/input_tokens", r#"{"model":"m","input":"hi"}"#),
+        (
+            "/v1/responses/input_tokens",
+            r#"{"model":"m","input":"hi"}"#,
+        ),
         ("/v1beta/models/m:countTokens", contents),
     ];
     for fault in [
@@ -581,7 +602,7 @@ async fn what_may_act_is_sent_once_whatever_becomes_of_it() {
         (vec![Step::Reset], 502),
         (vec![Step::Hang], 504),
     ] {
-        // One that said that it is busy is not asked at all for a while, so each asks its own.
+        // One that fails may be put aside, so each asks its own.
         for path in ["/v1/load_lora_adapter", "/unknown"] {
             let fault = fault.clone();
             let bad = having(&["m"], move |_got| fault.clone()).await;

@@ -21,7 +21,7 @@ const ERROR_WITHIN: Duration = Duration::from_secs(5);
 /// Seconds: what a client can be asked to wait. A date is taken for the longest.
 const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
 
-/// Where a busy server does not say how long.
+/// For clients, where a busy server does not say how long.
 const RETRY_AFTER_UNSAID: u64 = 5;
 
 /// What of an error's head its clients read: the beginnings of the names.
@@ -55,9 +55,7 @@ pub(in crate::proxy) async fn refusal_of(
     let in_body = error
         .retry_after
         .filter(|_| !head.headers.contains_key(RETRY_AFTER));
-    error.retry_after = in_body
-        .map(bounded)
-        .or_else(|| retry_after(status, &head.headers));
+    error.retry_after = in_body.map(bounded).or_else(|| retry_after(&head.headers));
     // A key may stand there as well.
     let is_told = |value: &HeaderValue| upstream.redact(value.as_bytes()).is_some();
     let named = head.headers.iter().filter(|(_, value)| is_told(value));
@@ -75,16 +73,21 @@ pub(in crate::proxy) async fn refusal_of(
 }
 
 /// For how many seconds an error reply says that its server is not to be asked.
-pub(in crate::proxy) fn retry_after(status: u16, headers: &HeaderMap) -> Option<u64> {
-    let unsaid = matches!(status, 429 | 503 | 529).then_some(RETRY_AFTER_UNSAID);
-    let Some(value) = headers.get(RETRY_AFTER) else {
-        return unsaid;
-    };
+pub(in crate::proxy) fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    let value = headers.get(RETRY_AFTER)?;
     let seconds = value
         .to_str()
         .ok()
         .and_then(|text| text.trim().parse().ok());
     Some(bounded(seconds.unwrap_or(u64::MAX)))
+}
+
+/// A server's error as clients are told it: of a busy one with a time to wait, which is ours where it said none.
+pub(in crate::proxy) fn with_wait(mut error: Error) -> Error {
+    if matches!(error.status(), 429 | 503) {
+        error.retry_after = error.retry_after.or(Some(RETRY_AFTER_UNSAID));
+    }
+    error
 }
 
 fn bounded(seconds: u64) -> u64 {
