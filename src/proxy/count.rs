@@ -50,13 +50,13 @@ where
     app.upstreams.deposit();
     let mut search = Search::new(&model, None);
     let mut left = app.upstreams.count();
-    let (mut failed, mut has_failed) = (None, false);
+    let (mut failed, mut has_failed, mut refused) = (None, false, None);
     loop {
         let may = |one: &Upstream| record.may_use(one);
         let upstreams = &app.upstreams;
         let target = match upstreams.ready(&search.wanted(), may, |_target| 0).await {
             Ok(target) => target,
-            Err(error) => return Err(failed.map_or(error, relay::with_wait)),
+            Err(error) => return Err(failed.or(refused).map_or(error, relay::with_wait)),
         };
         // Each failure counts once.
         let is_over = |error: &mut Error| {
@@ -81,7 +81,15 @@ where
         let counted = relay::work(body.len(), || {
             let options = app.options();
             count::plan(counter, demand, &body, &target.rule, &options)
-        })?;
+        });
+        let counted = match counted {
+            Ok(counted) => counted,
+            Err(error) => {
+                search.leaves(upstreams, &target.upstream, &target.rule);
+                refused.get_or_insert(error);
+                continue;
+            }
+        };
         let exchange = &counted.exchange;
         record.planned(&target.rule, exchange);
         record.own(begun.elapsed());

@@ -273,7 +273,7 @@ impl Relay<'_> {
         upstreams.deposit();
         let mut search = Search::new(model, self.key());
         let mut left = upstreams.count();
-        let (mut violated, mut place, mut has_failed) = (None, None, false);
+        let (mut violated, mut place) = (None, None);
         let mut supposition: Option<Supposition> = None;
         loop {
             let may = |one: &Upstream| self.record.may_use(one);
@@ -288,30 +288,28 @@ impl Relay<'_> {
             };
             let target = match target {
                 Ok(target) => target,
-                Err(_) if self.falls_back(&mut search) => continue,
-                Err(error) => {
-                    let failed = search.failed.take().unwrap_or_else(|| error.into());
-                    return self.ended(violated.as_ref(), failed);
-                }
+                Err(error) if self.falls_back(&mut search, &error) => continue,
+                Err(error) => return self.ended(violated.as_ref(), search.answer(error)),
             };
-            if std::mem::take(&mut has_failed)
-                && let Some(failed) = self.fails_over(&mut search)
-            {
+            if let Some(failed) = self.is_spent(&mut search) {
                 return self.ended(None, failed);
             }
             let other = search.name_at(&target, model);
-            if upstreams.count() > 1 {
-                let label = target.upstream.label();
-                self.record.answered_by(&label, other.as_deref());
-            }
             let loaded = read.as_ref();
             let loaded = loaded.and_then(|demand| exchange::loaded(demand, &target.rule, &ids()));
             if let Some(reply) = loaded {
+                self.goes_to(&target.upstream, other.as_deref());
                 return Ok(models::json(reply));
             }
-            let mut planned = match other {
-                Some(other) => self.renamed(&other, target).await?,
-                None => self.as_it_is(known, &mut read, target).await?,
+            let planned = self.planned(&mut search, target, other.as_deref(), known, &mut read);
+            let mut planned = match planned.await {
+                Ok(planned) => planned,
+                // A reply that broke the contract is its own server's to mend.
+                Err(error) if violated.is_some() => return Err(error),
+                Err(_refused) => {
+                    supposition = None;
+                    continue;
+                }
             };
             // What is left of the work is the body that is sent, where that is not the client's own.
             room.shrink_to(self.opened.body().len());
@@ -330,7 +328,7 @@ impl Relay<'_> {
                 Err(failure) if failure.why.is_connect() && left > 0 => {
                     left -= 1;
                     supposition = None;
-                    self.reconnects(failure);
+                    self.reconnects(&mut search, failure);
                     continue;
                 }
                 Err(failure) => planned.explain(failure.into()).into(),
@@ -368,8 +366,7 @@ impl Relay<'_> {
             if is_over {
                 return self.ended(violated.as_ref(), failed);
             }
-            search.failed = Some(failed);
-            has_failed = true;
+            search.fails(failed);
         }
     }
 

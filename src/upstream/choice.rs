@@ -136,6 +136,17 @@ impl Upstreams {
         })
     }
 
+    /// The servers that go by this rule for a model, by their place: what one of them cannot be sent, none can.
+    #[must_use]
+    pub fn alike(&self, rule: &Arc<Rule>, model: &str) -> Vec<usize> {
+        let goes_by = |one: &&Arc<Upstream>| {
+            let own = one.rule_for(model);
+            own.is_some_and(|own| Arc::ptr_eq(&own, rule))
+        };
+        let alike = self.all.iter().filter(goes_by);
+        alike.map(|one| one.index).collect()
+    }
+
     /// The models that may be asked for where this one cannot be, in their order.
     #[must_use]
     pub fn fallbacks(&self, model: &str) -> Vec<String> {
@@ -304,6 +315,12 @@ impl Upstream {
             rule,
             model: alias,
         })
+    }
+
+    fn rule_for(&self, model: &str) -> Option<Arc<Rule>> {
+        let alias = self.alias(model);
+        let models = self.models.borrow();
+        self.rule_of(models.meant(alias.as_deref().unwrap_or(model)))
     }
 
     /// The server and its rule for a model, as if this were known of it; `None` where that is nothing new.

@@ -326,6 +326,101 @@ async fn another_model_is_asked_only_where_that_is_configured_and_is_told() {
     }
 }
 
+/// A vLLM, and OpenAI, which alone can be sent what only it has.
+async fn vllm_and_openai(
+    vllm: &Scripted,
+    openai: &Scripted,
+    change: impl FnOnce(&mut Config),
+) -> Proxy {
+    let proxy = Proxy::with(&[&vllm.url(), &openai.url()], |config| {
+        config.balance = Balance::First;
+        config.upstreams[0].dialect = isogloss::config::DialectPin::parse("vllm@0.12.0");
+        config.upstreams[0].models = vec!["qwen".to_owned()];
+        config.upstreams[1].dialect = isogloss::config::DialectPin::parse("openai");
+        config.upstreams[1].models = vec!["gpt-a".to_owned()];
+        change(config);
+    })
+    .await;
+    for index in 0..2 {
+        proxy.until_upstream(index, "ready").await;
+    }
+    proxy
+}
+
+fn with_file(model: &str) -> Value {
+    let file = json!({"type": "input_file", "file_id": "file-1"});
+    json!({"model": model, "input": [{"role": "user", "content": [file]}]})
+}
+
+#[tokio::test]
+async fn a_failure_is_told_where_the_other_model_cannot_be_sent_the_request() {
+    let requests = [
+        json!({"model": "gpt-a", "input": "hi", "previous_response_id": "resp_1"}),
+        json!({"model": "gpt-a", "input": "hi", "conversation": "conv_1"}),
+        json!({"model": "gpt-a", "input": "hi", "prompt": {"id": "pmpt_1"}}),
+        with_file("gpt-a"),
+    ];
+    for status in [429, 503] {
+        let mut vllm = called("vllm", &["qwen"]).await;
+        let busy = format!("{JSON}retry-after: 7\r\n");
+        let error = r#"{"error":{"message":"slow down"}}"#;
+        let openai = having(&["gpt-a"], move |_got| vec![reply(status, &busy, error)]).await;
+        let proxy = vllm_and_openai(&vllm, &openai, |config| {
+            config.upstreams[1].fallback = vec!["qwen".to_owned()];
+        })
+        .await;
+        for request in &requests {
+            let post = post("/v1/responses", &request.to_string());
+            let got = proxy.send(post).await.reply().await;
+            assert_eq!(got.status, status, "{request} {}", got.text());
+            assert_eq!(got.header("retry-after"), Some("7"));
+            assert_eq!(got.header("x-isogloss-upstream"), Some("1"));
+        }
+        assert_eq!(chats(&mut vllm).await.len(), 0);
+        assert_eq!(proxy.counted("isogloss_retries_total{why=\"failover\"}"), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_sent_a_request_is_passed_over() {
+    let mut vllm = called("vllm", &["qwen"]).await;
+    let response = r#"{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"gpt-a","output":[{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"fine","annotations":[]}]}]}"#;
+    let mut openai = having(&["gpt-a"], move |got| match got.target.as_str() {
+        "/v1/responses/input_tokens" => {
+            let counted = r#"{"object":"response.input_tokens","input_tokens":5}"#;
+            vec![reply(200, JSON, counted)]
+        }
+        _ => vec![reply(200, JSON, response)],
+    })
+    .await;
+    let proxy = vllm_and_openai(&vllm, &openai, |config| {
+        config.upstreams[0].aliases = vec![("gpt-a".to_owned(), "qwen".to_owned())];
+        config.upstreams[0].fallback = vec!["gpt-a".to_owned()];
+    })
+    .await;
+    let ask = async |path: &str, request: &Value| {
+        let post = post(path, &request.to_string());
+        proxy.send(post).await.reply().await
+    };
+    for request in [
+        json!({"model": "gpt-a", "input": "hi", "prompt": {"id": "pmpt_1"}}),
+        with_file("gpt-a"),
+    ] {
+        let got = ask("/v1/responses", &request).await;
+        assert_eq!(got.status, 200, "{request} {}", got.text());
+        assert_eq!(got.header("x-isogloss-upstream"), Some("1"));
+    }
+    let counted = ask("/v1/responses/input_tokens", &with_file("gpt-a")).await;
+    assert_eq!(counted.status, 200, "{}", counted.text());
+    assert_eq!(chats(&mut openai).await.len(), 3);
+    // Where nobody is left it is told what is wrong, and no other model is asked.
+    let refused = ask("/v1/responses", &with_file("qwen")).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(refused.header("x-isogloss-upstream"), Some("0"));
+    assert_eq!(chats(&mut openai).await.len(), 0);
+    assert_eq!(chats(&mut vllm).await.len(), 0);
+}
+
 #[tokio::test]
 async fn who_enforces_the_demand_is_asked_before_who_is_only_told_of_it() {
     let mut plain_server = called(GOOD, &["m"]).await;

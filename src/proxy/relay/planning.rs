@@ -124,7 +124,6 @@ impl Relay<'_> {
         opened: &Arc<Opened>,
     ) -> Result<Planned, Error> {
         let begun = Instant::now();
-        self.record.upstream(&target.upstream);
         if demand.request.is_nameless() && target.upstream.wants_model() {
             return Err(no_model());
         }
@@ -191,7 +190,6 @@ impl Relay<'_> {
         opened: &Arc<Opened>,
     ) -> Result<Planned, Error> {
         let begun = Instant::now();
-        self.record.upstream(&target.upstream);
         let exchange = Arc::clone(&ready.prepared.exchange);
         if exchange.demand.request.is_nameless() && target.upstream.wants_model() {
             return Err(no_model());

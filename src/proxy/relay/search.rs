@@ -1,12 +1,13 @@
 //! The search for a server: how it ended at one of them in, whether and what the next one is asked out.
 
-use super::{Failed, Relay, work};
+use super::{Failed, Planned, Relay, work};
 use crate::config::Affinity;
-use crate::upstream::{Failure, Target, Upstream, Wanted, affinity};
+use crate::upstream::{Failure, Target, Upstream, Upstreams, Wanted, affinity};
 use isogloss_compile::Known;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange::Demand;
 use isogloss_core::ir::Strategy;
+use isogloss_core::rules::Rule;
 use std::sync::Arc;
 
 /// A request on its way from one server to the next.
@@ -17,10 +18,16 @@ pub(in crate::proxy) struct Search {
     pub(super) seen: Vec<String>,
     pub(super) has_fallen_back: bool,
     key: Option<u64>,
-    /// The servers that failed with this model.
+    /// The servers that failed with this model, or cannot be sent the request.
     tried: Vec<usize>,
     /// What the last of them failed with.
-    pub(super) failed: Option<Failed>,
+    failed: Option<Failed>,
+    /// The last failure is not counted yet.
+    has_failed: bool,
+    /// Why the first of them cannot be sent the request.
+    refused: Option<Error>,
+    /// Why a server was not reached that can be sent it, or whose model another is asked for instead of.
+    unreached: Option<Error>,
 }
 
 impl Search {
@@ -32,6 +39,9 @@ impl Search {
             key,
             tried: Vec::new(),
             failed: None,
+            has_failed: false,
+            refused: None,
+            unreached: None,
         }
     }
 
@@ -64,6 +74,36 @@ impl Search {
         self.failed = Some(error.into());
     }
 
+    /// A server cannot be sent the request, nor can those that go by the same rule.
+    pub(in crate::proxy) fn leaves(
+        &mut self,
+        upstreams: &Upstreams,
+        upstream: &Upstream,
+        rule: &Arc<Rule>,
+    ) {
+        self.tried.extend(upstreams.alike(rule, &self.model));
+        self.tried.push(upstream.index());
+    }
+
+    /// What a server failed with, where another is asked.
+    pub(super) fn fails(&mut self, failed: Failed) {
+        self.failed = Some(failed);
+        self.has_failed = true;
+    }
+
+    /// What the client gets where nobody else can be asked: before what is wrong with its request for one server, that another
+    /// failed at it.
+    pub(super) fn answer(&mut self, error: Error) -> Failed {
+        if let Some(failed) = self.failed.take() {
+            return failed;
+        }
+        let error = match self.refused.take() {
+            Some(refused) => self.unreached.take().unwrap_or(refused),
+            None => error,
+        };
+        error.into()
+    }
+
     /// A server failed: whether another may be asked. Nothing of a reply has gone to the client.
     pub(in crate::proxy) fn goes_on(&mut self, upstream: &Upstream, error: &Error) -> bool {
         if !is_the_servers(upstream, error) {
@@ -81,14 +121,20 @@ impl Search {
 }
 
 impl Relay<'_> {
-    /// Whether another model may be asked for instead.
-    pub(super) fn falls_back(&self, search: &mut Search) -> bool {
+    /// Whether another model may be asked for instead, where no server of this one can be used.
+    pub(super) fn falls_back(&self, search: &mut Search, error: &Error) -> bool {
+        let is_met = search.failed.is_some() || search.unreached.is_some();
+        if search.refused.is_some() && !is_met {
+            // It is the request that is at fault.
+            return false;
+        }
         let seen = search.seen.iter();
         let mut others = seen.flat_map(|model| self.app.upstreams.fallbacks(model));
         let may =
             |name: &String| !search.seen.contains(name) && self.record.check_model(name).is_ok();
         match others.find(may) {
             Some(name) => {
+                search.unreached.get_or_insert_with(|| error.clone());
                 search.fall_back(name);
                 true
             }
@@ -96,22 +142,70 @@ impl Relay<'_> {
         }
     }
 
-    /// Counts that another server is sent what one failed at; the failure, where nothing may be sent again.
-    pub(super) fn fails_over(&self, search: &mut Search) -> Option<Failed> {
-        if !self.app.upstreams.may_send_again() {
-            self.app.metrics.limit_hit("retry_budget");
-            return search.failed.take();
+    /// The request as this server is sent it.
+    ///
+    /// # Errors
+    /// It cannot be, for which it is passed over; another may.
+    pub(super) async fn planned(
+        &self,
+        search: &mut Search,
+        target: Target,
+        other: Option<&str>,
+        known: Option<&Known>,
+        read: &mut Option<Demand>,
+    ) -> Result<Planned, Error> {
+        let (upstream, rule) = (Arc::clone(&target.upstream), Arc::clone(&target.rule));
+        let planned = match other {
+            Some(other) => self.renamed(other, target).await,
+            None => self.as_it_is(known, read, target).await,
+        };
+        if let Err(error) = &planned {
+            search.leaves(&self.app.upstreams, &upstream, &rule);
+            // Else there is another answer.
+            if search.failed.is_none() && search.refused.is_none() {
+                self.goes_to(&upstream, other);
+                search.refused = Some(error.clone());
+            }
+        } else {
+            self.goes_to(&upstream, other);
+            self.fails_over(search);
+        }
+        planned
+    }
+
+    /// Tells which server is asked, and for which model where that is not the client's word.
+    pub(super) fn goes_to(&self, upstream: &Upstream, other: Option<&str>) {
+        self.record.upstream(upstream);
+        if self.app.upstreams.count() > 1 {
+            self.record.answered_by(&upstream.label(), other);
+        }
+    }
+
+    /// The failure after which nothing may be sent again.
+    pub(super) fn is_spent(&self, search: &mut Search) -> Option<Failed> {
+        if !search.has_failed || self.app.upstreams.may_send_again() {
+            return None;
+        }
+        self.app.metrics.limit_hit("retry_budget");
+        search.failed.take()
+    }
+
+    /// Counts that another server is sent what one failed at.
+    fn fails_over(&self, search: &mut Search) {
+        if !std::mem::take(&mut search.has_failed) {
+            return;
         }
         if let Some(failed) = &search.failed {
             self.app.metrics.upstream_failed(failed.error.kind);
         }
         self.retries("failover");
-        None
     }
 
     /// Counts that no connection was made, and that the request is sent again.
-    pub(super) fn reconnects(&self, failure: Failure) {
-        self.app.metrics.upstream_failed(Error::from(failure).kind);
+    pub(super) fn reconnects(&self, search: &mut Search, failure: Failure) {
+        let error = Error::from(failure);
+        self.app.metrics.upstream_failed(error.kind);
+        search.unreached = Some(error);
         self.retries("connect");
     }
 
