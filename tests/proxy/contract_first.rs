@@ -231,8 +231,8 @@ async fn a_whole_reply_that_is_an_error_or_none_is_asked_of_another_server() {
 }
 
 /// What SDKs of OpenAI's wire take for no error: vLLM's before 0.10.1, Snowflake's, `FastAPI`'s, Venice's, Zhipu's, Lemonade's and llama.cpp's
-/// before September 2025 (promptfoo/promptfoo#9872).
-const UNREAD: [&str; 7] = [
+/// before September 2025 (promptfoo/promptfoo#9872), and Dynamo's, whose words stand in a comment.
+const UNREAD: [&str; 8] = [
     r#"data: {"object":"error","message":"engine dead","type":"InternalServerError","code":500}"#,
     r#"data: {"code":"399258","message":"engine dead"}"#,
     r#"data: {"detail":"engine dead"}"#,
@@ -240,6 +240,7 @@ const UNREAD: [&str; 7] = [
     r#"data: {"code":500,"msg":"engine dead"}"#,
     r#"{"error":{"message":"engine dead"}}"#,
     r#"error: {"code":500,"message":"engine dead"}"#,
+    "event: error\n: \"engine dead\"",
 ];
 
 #[tokio::test]
@@ -269,7 +270,7 @@ async fn an_error_that_its_clients_do_not_read_as_one_is_told_as_one() {
 
 #[tokio::test]
 async fn and_so_it_is_behind_the_beginning_of_an_answer() {
-    for bad in [UNREAD[0], UNREAD[5], UNREAD[6]] {
+    for bad in [UNREAD[0], UNREAD[5], UNREAD[6], UNREAD[7]] {
         let stream = role() + &content("fine") + bad + "\n\ndata: [DONE]\n\n";
         let in_pieces = stream.clone();
         for script in [

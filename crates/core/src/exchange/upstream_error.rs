@@ -5,6 +5,7 @@ use crate::dialect::server::ReplyFault;
 use crate::error::{Error, Kind, shortened};
 use crate::ir::{Place, Violation};
 use crate::rules::{LaunchRule, Rule, limit_of};
+use crate::sse::Decoder;
 use serde_json::Value;
 
 /// Longer messages are cut: a server may echo a whole request.
@@ -195,8 +196,17 @@ pub(super) fn reported(raw: &str, too_long: &[String]) -> Error {
 /// An error that stands in an event of a stream, with what frames it.
 #[must_use]
 pub fn error_in(event: &[u8]) -> Error {
+    let mut events = Vec::new();
+    // Without a limit nothing is too large.
+    let _read = Decoder::new(usize::MAX).push(event, &mut events);
+    // It may have no data.
+    let named = events.first();
+    let named = named.filter(|first| first.event.as_deref() == Some("error"));
     let mut lines = event.split(|byte| matches!(byte, b'\n' | b'\r'));
-    let json = lines.find_map(|line| line.get(memchr::memchr(b'{', line)?..));
+    let json = match named {
+        Some(first) => Some(first.data.as_slice()),
+        None => lines.find_map(|line| line.get(memchr::memchr(b'{', line)?..)),
+    };
     reported(&String::from_utf8_lossy(json.unwrap_or(event)), &[])
 }
 

@@ -36,6 +36,8 @@ pub struct Decoder {
     /// The event's data lines, each with a newline behind it.
     data: Vec<u8>,
     event: Vec<u8>,
+    /// The comments of an error that has no data.
+    words: Vec<u8>,
     /// Empty: the memory of an event that was read.
     spare: Vec<u8>,
     /// No line has ended yet, so the next one may start with a byte order mark.
@@ -55,6 +57,7 @@ impl Decoder {
             line: Vec::new(),
             data: Vec::new(),
             event: Vec::new(),
+            words: Vec::new(),
             spare: Vec::new(),
             at_start: true,
             after_cr: false,
@@ -112,6 +115,9 @@ impl Decoder {
         if !line.is_empty() {
             self.take_line(&line, out);
         }
+        if !self.words.is_empty() {
+            self.take_words();
+        }
         if self.data.is_empty() {
             let was_named = !std::mem::take(&mut self.event).is_empty();
             return if is_field_cut || was_named {
@@ -138,13 +144,15 @@ impl Decoder {
     }
 
     fn guard(&mut self, more: usize) -> Result<(), EventTooLarge> {
-        let size = self.data.len() + self.event.len() + self.line.len() + more;
+        let kept = self.data.len() + self.event.len() + self.words.len();
+        let size = kept + self.line.len() + more;
         if size <= self.max_event_bytes {
             return Ok(());
         }
         self.failed = true;
         self.line = Vec::new();
         self.data = Vec::new();
+        self.words = Vec::new();
         Err(self.too_large())
     }
 
@@ -161,6 +169,7 @@ impl Decoder {
             line
         };
         if line.is_empty() {
+            self.take_words();
             if self.data.is_empty() {
                 // The standard: no data, no event, and its name is forgotten.
                 self.event.clear();
@@ -187,7 +196,11 @@ impl Decoder {
                 self.event.clear();
                 self.event.extend_from_slice(value);
             }
-            // `id`, `retry`, comments (an empty name) and names that nobody knows.
+            b"" if self.event == b"error" => {
+                self.words.extend_from_slice(value);
+                self.words.push(b'\n');
+            }
+            // `id`, `retry`, other comments (an empty name) and names that nobody knows.
             _ => {}
         }
     }
@@ -196,6 +209,22 @@ impl Decoder {
         self.data.reserve(value.len() + 1);
         self.data.extend_from_slice(value);
         self.data.push(b'\n');
+    }
+
+    /// An error without data is one all the same, whose words stand in a comment (ai-dynamo/dynamo).
+    fn take_words(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        if !self.data.is_empty() || self.event != b"error" {
+            return;
+        }
+        let words: String = serde_json::from_slice(&words)
+            .unwrap_or_else(|_| String::from_utf8_lossy(&words).into_owned());
+        let message = match words.trim() {
+            "" => "no reason given",
+            words => words,
+        };
+        let error = serde_json::json!({"error": {"message": message}, "type": "error"});
+        self.take_data(error.to_string().as_bytes());
     }
 
     fn take_event(&mut self) -> SseEvent {

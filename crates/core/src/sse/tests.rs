@@ -131,6 +131,33 @@ fn an_event_without_data_is_not_dispatched_and_its_name_is_forgotten() {
 }
 
 #[test]
+fn an_error_without_data_has_the_words_of_its_comment() {
+    for (body, message) in [
+        (
+            "event: error\n: \"worker \\\"0\\\" died\"\n\n",
+            "worker \"0\" died",
+        ),
+        ("event: error\r\n:worker\r\n: died\r\n\r\n", "worker\ndied"),
+        ("event: error\n\n", "no reason given"),
+        ("event: error\n: cut", "cut"),
+    ] {
+        let (events, end) = whole(body.as_bytes());
+        assert_eq!((events.len(), end), (1, Ok(Tail::Clean)), "{body:?}");
+        let data: serde_json::Value = serde_json::from_slice(&events[0].data).unwrap();
+        assert_eq!(data["error"]["message"], message, "{body:?}");
+        assert_every_chunking_agrees(body.as_bytes(), body);
+    }
+    let (events, _) = whole(b"event: error\n: a hint\ndata: x\n\n: more\n\n");
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].data, b"x");
+    assert_eq!(
+        whole(b"event: error\n"),
+        (vec![], Ok(Tail::Partial)),
+        "its data is missing"
+    );
+}
+
+#[test]
 fn only_the_first_byte_order_mark_is_taken_off() {
     let body = b"\xEF\xBB\xBFdata: x\n\n\xEF\xBB\xBFdata: y\n\n";
     assert_eq!(whole(body), (vec![event("x")], Ok(Tail::Clean)));
@@ -236,6 +263,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
         Just(b"data:".to_vec()),
         Just(b"data: [DONE]".to_vec()),
         Just(b"event: e".to_vec()),
+        Just(b"event: error".to_vec()),
         Just(b": c".to_vec()),
         Just(b"\n".to_vec()),
         Just(b"\r".to_vec()),

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 static REASON: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"finish_reason\":"));
 static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"error\""));
+static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"event:"));
 static FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"error:"));
 
 /// More errors in one piece are not looked at.
@@ -20,7 +21,8 @@ pub(in crate::dialect) fn last_words(events: &[u8]) -> Option<LastWords> {
     // A field of that name, of llama.cpp before September 2025.
     let field = FIELD.find_iter(events).find(|at| begins_line(events, *at));
     let unread = errors.first().copied().filter(|at| Some(*at) != told);
-    let unread = unread.into_iter().chain(field).min();
+    let bare = NAME.find_iter(events).find(|at| is_bare(events, *at));
+    let unread = unread.into_iter().chain(field).chain(bare).min();
     // The first of them. Of a line that has the word and the error itself clients read that.
     let is_first =
         |at: &usize| told.is_none_or(|told| *at < told && !is_one_line(&events[*at..told]));
@@ -41,6 +43,20 @@ fn is_one_line(bytes: &[u8]) -> bool {
 fn begins_line(events: &[u8], at: usize) -> bool {
     let before = events.get(..at).unwrap_or_default().last();
     before.is_none_or(|byte| matches!(byte, b'\n' | b'\r'))
+}
+
+/// Whether an event that begins here is an error without data, of which SDKs make nothing (Dynamo's).
+fn is_bare(events: &[u8], at: usize) -> bool {
+    let before = events.get(..at).unwrap_or_default();
+    let begins = at == 0 || before.ends_with(b"\n\n") || before.ends_with(b"\n\r\n");
+    let lines = events.get(at..).unwrap_or_default();
+    let mut lines = lines
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii_end);
+    let name = lines.next().and_then(|line| line.strip_prefix(b"event:"));
+    begins
+        && name.is_some_and(|name| name.trim_ascii_start() == b"error")
+        && (lines.take_while(|line| !line.is_empty())).all(|line| !line.starts_with(b"data:"))
 }
 
 /// Whether the word stands in `{"error": {…}}` or, of vLLM before 0.10.1, in `"object": "error"`.
@@ -110,6 +126,15 @@ mod tests {
                 r#"data: {"choices":[{"delta":{"content":"error: no"}}]}"#,
                 None,
             ),
+            (
+                "data: {}\r\n\r\nevent: error\r\n: \"died\"\r\n\r\ndata: [DONE]\r\n\r\n",
+                Some(LastWords::Unread { at: 12 }),
+            ),
+            (
+                "event: error\ndata: {\"error\":{\"message\":\"m\"}}\n\n",
+                Some(LastWords::Error),
+            ),
+            ("event: ping\n\ndata: {}\n\n", None),
             (r#"data: {"choices":[{"delta":{"content":"error"}}]}"#, None),
             ("", None),
         ] {
