@@ -324,6 +324,7 @@ async fn an_error_in_the_stream_is_given_in_the_clients_terms() {
             "upstream_error",
         ),
         ("event: error\n: \"boom\"", 502, "upstream_error"),
+        (r#"data: {"error": "boom at "x""}"#, 502, "upstream_error"),
     ] {
         let event = format!("{event}\n\n");
         let rest = event.clone() + "data: [DONE]\n\n";

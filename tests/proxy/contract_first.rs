@@ -231,8 +231,9 @@ async fn a_whole_reply_that_is_an_error_or_none_is_asked_of_another_server() {
 }
 
 /// What SDKs of OpenAI's wire take for no error: vLLM's before 0.10.1, Snowflake's, `FastAPI`'s, Venice's, Zhipu's, Lemonade's and llama.cpp's
-/// before September 2025 (promptfoo/promptfoo#9872), and Dynamo's, whose words stand in a comment.
-const UNREAD: [&str; 8] = [
+/// before September 2025 (promptfoo/promptfoo#9872), and Dynamo's, whose words stand in a comment. Of Xinference's and those of transformers
+/// they do not read the words.
+const UNREAD: [&str; 10] = [
     r#"data: {"object":"error","message":"engine dead","type":"InternalServerError","code":500}"#,
     r#"data: {"code":"399258","message":"engine dead"}"#,
     r#"data: {"detail":"engine dead"}"#,
@@ -241,6 +242,8 @@ const UNREAD: [&str; 8] = [
     r#"{"error":{"message":"engine dead"}}"#,
     r#"error: {"code":500,"message":"engine dead"}"#,
     "event: error\n: \"engine dead\"",
+    r#"data: {"error": "engine dead"}"#,
+    r#"data: {"error": "the "first" engine dead"}"#,
 ];
 
 #[tokio::test]
@@ -256,7 +259,9 @@ async fn an_error_that_its_clients_do_not_read_as_one_is_told_as_one() {
             message.as_str().unwrap().contains("engine dead"),
             "{bad}: {message}"
         );
-        let Some(body) = bad.strip_prefix("data: ") else {
+        let whole = bad.strip_prefix("data: ");
+        // Of whole replies the status tells.
+        let Some(body) = whole.filter(|body| !body.starts_with("{\"error\"")) else {
             continue;
         };
         let first = server(move |_got| vec![reply(200, JSON, body)]).await;
@@ -270,7 +275,7 @@ async fn an_error_that_its_clients_do_not_read_as_one_is_told_as_one() {
 
 #[tokio::test]
 async fn and_so_it_is_behind_the_beginning_of_an_answer() {
-    for bad in [UNREAD[0], UNREAD[5], UNREAD[6], UNREAD[7]] {
+    for bad in [0, 5, 6, 7, 8, 9].map(|at: usize| UNREAD[at]) {
         let stream = role() + &content("fine") + bad + "\n\ndata: [DONE]\n\n";
         let in_pieces = stream.clone();
         for script in [
@@ -294,6 +299,7 @@ async fn and_so_it_is_behind_the_beginning_of_an_answer() {
             assert!(told.starts_with("data: {\"error\":{"), "{bad}: {told}");
             assert!(told.contains("engine dead"), "{bad}: {told}");
             assert!(!told.contains("[DONE]"), "{bad}: {told}");
+            assert_eq!(told.matches("data: ").count(), 1, "{bad}: {told}");
             proxy.until_metrics_say(&format!("{FAILED}1")).await;
         }
     }

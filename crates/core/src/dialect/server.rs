@@ -339,6 +339,17 @@ impl PartialEq for dyn Server {
     }
 }
 
+/// What stands behind the first quote of an error that is a text: `{"error": "…"}`. Quotes within it may be unescaped, so that it is no
+/// JSON (transformers serve).
+#[must_use]
+pub(crate) fn error_text(data: &[u8]) -> Option<&[u8]> {
+    let name = data.trim_ascii_start().strip_prefix(b"{")?;
+    let value = name.trim_ascii_start().strip_prefix(b"\"error\"")?;
+    let value = value.trim_ascii_start().strip_prefix(b":")?;
+    let text = value.trim_ascii_start().strip_prefix(b"\"")?;
+    (!text.starts_with(b"\"")).then_some(text)
+}
+
 /// Bytes of a server with what is no Unicode replaced.
 #[must_use]
 pub fn mended(data: &[u8]) -> Cow<'_, [u8]> {

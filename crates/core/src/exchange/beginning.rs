@@ -3,7 +3,7 @@
 
 use super::upstream_error::{in_place, unreadable};
 use super::{Exchange, cut, garbage};
-use crate::dialect::server::ReplyFault;
+use crate::dialect::server::{ReplyFault, error_text};
 use crate::error::Error;
 use crate::ir::{Event, Framing, Ids};
 use crate::rules::Rule;
@@ -108,7 +108,9 @@ impl Exchange {
         if is_plain(first) && is_json(first) {
             return Begun::Well;
         }
-        let framed = match self.server.framing() == Framing::Lines || is_framed(bytes) {
+        // Of events, SDKs read nothing in an error that is a text (Xinference's).
+        let is_lines = self.server.framing() == Framing::Lines;
+        let framed = match is_lines || is_framed(bytes) && error_text(first).is_none() {
             true => first.as_slice(),
             false => b"",
         };

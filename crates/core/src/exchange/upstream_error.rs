@@ -1,7 +1,7 @@
 //! An upstream's error in the client's terms: its status, its code and its words kept, what a
 //! launch flag would mend explained by the rule.
 
-use crate::dialect::server::ReplyFault;
+use crate::dialect::server::{ReplyFault, error_text};
 use crate::error::{Error, Kind, shortened};
 use crate::ir::{Place, Violation};
 use crate::rules::{LaunchRule, Rule, limit_of};
@@ -438,6 +438,11 @@ fn details(faults: &[Value]) -> String {
 }
 
 fn plain(body: &[u8]) -> String {
+    // Its quotes are not escaped.
+    let body = error_text(body).map_or(body, |text| {
+        let text = text.trim_ascii_end();
+        text.strip_suffix(b"\"}").unwrap_or(text)
+    });
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
     if text.is_empty() {

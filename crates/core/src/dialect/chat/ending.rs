@@ -1,6 +1,7 @@
 //! How a stream that goes through as it is ends: its bytes in, which are not read as events, what they tell of the end out.
 
 use crate::dialect::client::LastWords;
+use crate::dialect::server::error_text;
 use memchr::memmem::Finder;
 use smallvec::SmallVec;
 use std::sync::LazyLock;
@@ -59,15 +60,27 @@ fn is_bare(events: &[u8], at: usize) -> bool {
         && (lines.take_while(|line| !line.is_empty())).all(|line| !line.starts_with(b"data:"))
 }
 
-/// Whether the word stands in `{"error": {…}}` or, of vLLM before 0.10.1, in `"object": "error"`.
+/// Whether the word stands in `{"error": {…}}`, in `{"error": "…"}` or, of vLLM before 0.10.1, in `"object": "error"`.
 fn is_error(events: &[u8], at: usize) -> bool {
     let value = behind(events, at + ERROR.needle().len()).strip_prefix(b":");
-    is_object(events, at) || value.is_some_and(|value| value.trim_ascii_start().starts_with(b"{"))
+    is_object(events, at)
+        || is_text(events, at)
+        || value.is_some_and(|value| value.trim_ascii_start().starts_with(b"{"))
 }
 
-/// Whether SDKs take it for an error: it has the name, in an event of data (Lemonade's has no `data:`).
+/// Whether SDKs take it for an error and read what it says: it has the name, in an event of data (Lemonade's has no `data:`), and is
+/// no text (Xinference's).
 fn is_read(events: &[u8], at: usize) -> bool {
-    !is_object(events, at) && line(events, at).starts_with(b"data:")
+    let is_other = is_object(events, at) || is_text(events, at);
+    !is_other && line(events, at).starts_with(b"data:")
+}
+
+/// Whether the line is such an error. Elsewhere a text of this name may be anything.
+fn is_text(events: &[u8], at: usize) -> bool {
+    let before = line(events, at);
+    let before = before.strip_prefix(b"data:").unwrap_or(before);
+    let data = events.get(at - before.len()..);
+    data.is_some_and(|data| error_text(data).is_some())
 }
 
 fn is_object(events: &[u8], at: usize) -> bool {
@@ -110,6 +123,13 @@ mod tests {
                 r#"data: {"error": {"message":"m"}}"#,
                 Some(LastWords::Error),
             ),
+            (r#"data: {"error": "m"}"#, Some(LastWords::Unread { at: 7 })),
+            (
+                r#"data: {"error":"tensor "x" is elsewhere"}"#,
+                Some(LastWords::Unread { at: 7 }),
+            ),
+            (r#"data: {"choices":[],"results":[{"error":"m"}]}"#, None),
+            (r#"data: {"error":""}"#, None),
             (
                 r#"data: {"object": "error","message":"m"}"#,
                 Some(LastWords::Unread { at: 17 }),

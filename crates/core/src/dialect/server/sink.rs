@@ -331,6 +331,14 @@ impl<'s> Sink<'s> {
         self.events.push(Event::Error(error.to_string()));
     }
 
+    /// The event's data is no JSON. An error may be all the same.
+    pub(in crate::dialect) fn unread(&mut self, data: &[u8]) {
+        match super::error_text(data) {
+            Some(_) => self.reported(&String::from_utf8_lossy(data)),
+            None => self.garbage(),
+        }
+    }
+
     /// The event is none of the wire.
     pub fn garbage(&mut self) {
         self.events.push(Event::Garbage);

@@ -75,7 +75,7 @@ impl Reader for Stream {
             let mended = crate::json::mend(data);
             let is_json = serde_json::from_slice::<IgnoredAny>(mended.as_deref().unwrap_or(data));
             if is_json.is_err() {
-                sink.garbage();
+                sink.unread(data);
             }
             return None;
         };
@@ -298,6 +298,8 @@ mod tests {
             r#"{"error":{"message":"x"}}"#,
             r#"{"object":"error","message":"x"}"#,
             r#"{"message":"x"}"#,
+            r#"{"error": "x"}"#,
+            r#"{"error": "tensor "x" is elsewhere"}"#,
             r#"{"message":"x","code":500}"#,
         ] {
             assert!(

@@ -98,7 +98,7 @@ impl Reader for Stream {
             let mended = crate::json::mend(data);
             let is_json = serde_json::from_slice::<IgnoredAny>(mended.as_deref().unwrap_or(data));
             if is_json.is_err() {
-                sink.garbage();
+                sink.unread(data);
             }
             return None;
         };
