@@ -258,9 +258,12 @@ impl Upstream {
 
     /// Makes sure that the models are known, where there is a use for them.
     pub(super) async fn learn_model(&self) {
-        let is_wanted = (self.probe != Depth::Off || self.is_one_of_several)
-            && self.models.borrow().first().is_none()
-            && matches!(*self.state.borrow(), State::Ready { .. });
+        let is_wanted = {
+            let (models, is_probed) = (self.models.borrow(), self.probe != Depth::Off);
+            let is_missing = models.first().is_none() && (is_probed || self.is_one_of_several);
+            is_missing || is_probed && models.says_loaded()
+        };
+        let is_wanted = is_wanted && matches!(*self.state.borrow(), State::Ready { .. });
         if is_wanted {
             // What it says of the server's health is the next look's.
             let _heard = self.ask(SIGN_OF_LIFE).await;
@@ -269,8 +272,15 @@ impl Upstream {
 
     fn note_models(&self, body: Option<&Value>) {
         let list = body.and_then(|body| body.get("data")?.as_array());
-        let ids = list.into_iter().flatten();
-        self.has_models(ids.filter_map(|model| model.get("id")?.as_str()));
+        let list = list.map(Vec::as_slice).unwrap_or_default();
+        self.has_models(list.iter().filter_map(|model| model.get("id")?.as_str()));
+        let says = list.iter().any(|model| status(model).is_some());
+        let loaded = list.iter().filter(|model| status(model) == Some("loaded"));
+        let loaded = loaded.filter_map(|model| model.get("id")?.as_str());
+        self.models.send_if_modified(|models| {
+            models.note_loaded(says.then_some(loaded));
+            false
+        });
     }
 
     /// Takes the list of its models.
@@ -299,6 +309,11 @@ impl Upstream {
             Err(_broken) => Asked::Nothing,
         }
     }
+}
+
+/// Whether a model of the list is loaded, in its server's word.
+fn status(model: &Value) -> Option<&str> {
+    model.get("status")?.get("value")?.as_str()
 }
 
 /// A body that is too long, breaks off or is no JSON tells nothing; the rest still does.

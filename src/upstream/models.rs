@@ -41,6 +41,8 @@ pub(super) struct Listed {
     first: Option<String>,
     /// Others that requests named, in the order in which they are asked.
     wanted: Vec<String>,
+    /// Those that are loaded, where it says so (llama-server's router): what another is asked may put them out.
+    loaded: Option<Vec<String>>,
 }
 
 impl Models {
@@ -113,6 +115,17 @@ impl Listed {
         !stays
     }
 
+    /// Takes which of them are loaded, where the list says so.
+    pub(super) fn note_loaded<'a>(&mut self, loaded: Option<impl Iterator<Item = &'a str>>) {
+        let names = loaded.map(|names| names.take(MAX_LISTED).map(str::to_owned));
+        self.loaded = names.map(Iterator::collect);
+    }
+
+    /// Whether it says which are loaded: that changes while it is up.
+    pub(super) const fn says_loaded(&self) -> bool {
+        self.loaded.is_some()
+    }
+
     pub(super) fn first(&self) -> Option<&str> {
         self.first.as_deref()
     }
@@ -159,7 +172,11 @@ impl Listed {
     /// The models that are asked, in this order.
     pub(super) fn to_ask(&self) -> impl Iterator<Item = &str> {
         let wanted = self.wanted.iter().map(String::as_str);
-        self.first().into_iter().chain(wanted)
+        let is_loaded = move |model: &&str| {
+            let loaded = self.loaded.as_ref();
+            loaded.is_none_or(|loaded| loaded.iter().any(|it| it == model))
+        };
+        self.first().into_iter().chain(wanted).filter(is_loaded)
     }
 
     /// Forgets which models there was traffic for.
@@ -244,5 +261,8 @@ mod tests {
         assert_eq!(listed.to_ask().collect::<Vec<_>>(), ["a", "c"]);
         listed.note(["a", "b"].into_iter());
         assert_eq!(listed.to_ask().collect::<Vec<_>>(), ["a"]);
+        listed.note_loaded(Some(["b"].into_iter()));
+        assert!(listed.want("b"));
+        assert_eq!(listed.to_ask().collect::<Vec<_>>(), ["b"]);
     }
 }

@@ -83,6 +83,9 @@ impl Probing {
         let may_ask =
             |model: &&str| models.report(model).is_none() && self.tries(model) < MAX_TRIES;
         let Some(model) = listed.to_ask().find(may_ask) else {
+            if listed.to_ask().next().is_none() {
+                self.say_once("none of the models that it would be asked about is loaded");
+            }
             return;
         };
         if self.upstream.probe == Depth::Light && self.upstream.is_hosted {

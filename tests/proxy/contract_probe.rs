@@ -250,6 +250,43 @@ async fn what_one_model_does_is_not_held_against_another() {
     proxy.until_metrics_say(metric).await;
 }
 
+/// Of llama-server's router, which puts one model out for another.
+#[tokio::test]
+async fn a_model_that_is_not_loaded_is_not_asked() {
+    let mut upstream = Scripted::start(|got| {
+        let json = |body: Value| vec![reply(200, JSON, &body.to_string())];
+        let model = |id: &str, status: &str| json!({"id": id, "owned_by": "vllm", "status": {"value": status}});
+        match got.target.as_str() {
+            "/version" => json(json!({"version": "0.12.0"})),
+            "/v1/models" => {
+                json(json!({"data": [model("out", "unloaded"), model("in", "loaded")]}))
+            }
+            _ => enforcing(got),
+        }
+    })
+    .await;
+    upstream.answer_by_script();
+    let proxy = proxy(&upstream, Depth::Light).await;
+    proxy.until_upstream(0, "ready").await;
+    let forced = FORCED.replace("\"m\"", "\"in\"");
+    proxy.chat(&forced).await.reply().await;
+    let one = Arc::clone(proxy.app.upstreams().iter().next().unwrap());
+    let is_asked = async {
+        while one.reports().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, is_asked).await.unwrap();
+    assert_eq!(one.reports()[0].model, "in");
+    while upstream.left() > 0 {
+        let got = upstream.next().await;
+        if got.method == "POST" {
+            let sent: Value = serde_json::from_slice(&got.body).unwrap();
+            assert_eq!(sent["model"], "in");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_models_own_refusal_is_learnt_of_that_model_alone() {
     let mut upstream = Scripted::start(of_two_models).await;
