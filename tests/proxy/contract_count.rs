@@ -119,7 +119,7 @@ async fn a_server_that_takes_texts_apart_is_asked_to_render_first() {
     assert_eq!(second.target, "/tokenize");
     assert_eq!(
         text,
-        json!({"content": "<|user|>What is the weather?", "add_special": true, "parse_special": true})
+        json!({"model": "m", "content": "<|user|>What is the weather?", "add_special": true, "parse_special": true})
     );
 }
 
