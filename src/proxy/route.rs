@@ -59,8 +59,14 @@ where
                 let path = request.uri().path();
                 if let Some(route) = kept::route(&app, &request) {
                     if let Some(client) = route.compactor() {
-                        return Box::pin(kept::compact(&app, route.keeper, client, request, &record))
-                            .await;
+                        return Box::pin(kept::compact(
+                            &app,
+                            route.keeper,
+                            client,
+                            request,
+                            &record,
+                        ))
+                        .await;
                     }
                     let answer = kept::answer(&app, route, &request, &record).await;
                     // A body that nobody reads would cost the client its connection.

@@ -272,7 +272,10 @@ fn a_version_that_no_release_has_is_none() {
         let told = ("/version", json!({"version": version}));
         assert_eq!(identify_by(&[owned_by("vllm"), told]), "vllm", "{version}");
     }
-    let told = ("/server_info", json!({"model_path": "m", "version": "0.0.0.dev1"}));
+    let told = (
+        "/server_info",
+        json!({"model_path": "m", "version": "0.0.0.dev1"}),
+    );
     assert_eq!(identify_by(&[owned_by("sglang"), told]), "sglang");
 }
 
