@@ -31,8 +31,6 @@ pub(super) struct Address {
     base: String,
     /// The path as it was configured, without `/` at its end.
     path: String,
-    /// The end of it that stands for `/v1`, where that is another version: `/v3`.
-    version: Option<String>,
     name: String,
     socket: Option<PathBuf>,
 }
@@ -62,16 +60,13 @@ impl Address {
         let _ = url.set_username("");
         let _ = url.set_password(None);
         let path = url.path().trim_end_matches('/').to_owned();
-        let version = version_of(&path).map(str::to_owned);
-        let end = version.as_deref().unwrap_or("/v1");
-        let base = path.strip_suffix(end).unwrap_or(&path).to_owned();
+        let base = without_version(&path).to_owned();
         url.set_path(&base);
         let name = url.as_str().trim_end_matches('/').to_owned();
         Ok(Self {
             url,
             base,
             path,
-            version,
             name,
             socket: None,
         })
@@ -100,7 +95,6 @@ impl Address {
             url: Url::parse(LOCAL).map_err(|_| AddressError::NoHost)?,
             base: String::new(),
             path: String::new(),
-            version: None,
             name,
             socket: Some(socket),
         })
@@ -136,7 +130,8 @@ impl Address {
         if !target.path().starts_with('/') || is_rewritten(target.path()) {
             return Err(AddressError::Target);
         }
-        let v1 = v1.or(self.version.as_deref());
+        let version = self.path.strip_prefix(&self.base);
+        let v1 = v1.or_else(|| version.filter(|version| !version.is_empty()));
         let base = v1.and_then(|v1| self.path.strip_suffix(v1));
         let base = base.unwrap_or(&self.base);
         let below = target.path().strip_prefix("/v1");
@@ -156,13 +151,12 @@ impl Address {
     }
 }
 
-/// The end of a path that is a version other than the first: `/v3`.
-fn version_of(path: &str) -> Option<&str> {
-    let (before, version) = path.rsplit_once("/v")?;
-    let is_number = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
-    match is_number && version != "1" {
-        true => path.get(before.len()..),
-        false => None,
+/// A path without the version at its end, which stands for `/v1`: `/v3`.
+fn without_version(path: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    match path.rsplit_once("/v") {
+        Some((base, version)) if is_number(version) => base,
+        _ => path,
     }
 }
 
