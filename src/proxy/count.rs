@@ -50,21 +50,17 @@ where
     app.upstreams.deposit();
     let mut search = Search::new(&model, None);
     let mut left = app.upstreams.count();
-    let (mut failed, mut has_failed, mut refused) = (None, false, None);
     loop {
         let may = |one: &Upstream| record.may_use(one);
         let upstreams = &app.upstreams;
         let target = match upstreams.ready(&search.wanted(), may, |_target| 0).await {
             Ok(target) => target,
-            Err(error) => return Err(failed.or(refused).map_or(error, relay::with_wait)),
+            Err(error) => return Err(search.answer(error).error),
         };
-        // Each failure counts once.
-        let is_over = |error: &mut Error| {
-            std::mem::take(&mut has_failed) && !fails_over(app, record, error.kind)
-        };
-        if let Some(error) = failed.take_if(is_over) {
-            return Err(relay::with_wait(error));
+        if let Some(spent) = search.is_spent(app) {
+            return Err(spent.error);
         }
+        search.fails_over(app, record);
         let begun = Instant::now();
         // What another server calls the model is not this one's.
         let (demand, body) = match &target.model {
@@ -85,8 +81,7 @@ where
         let counted = match counted {
             Ok(counted) => counted,
             Err(error) => {
-                search.leaves(upstreams, &target.upstream, &target.rule);
-                refused.get_or_insert(error);
+                search.refuses(upstreams, &target.upstream, &target.rule, &error);
                 continue;
             }
         };
@@ -114,24 +109,13 @@ where
             Err(failure) => failure.into(),
         };
         let error = target.upstream.redact_error(error);
-        if app.upstreams.count() < 2 || !search.goes_on(&target.upstream, &error) {
-            return Err(relay::with_wait(error));
+        let is_over = app.upstreams.count() < 2 || !search.goes_on(&target.upstream, &error);
+        let error = relay::with_wait(error);
+        if is_over {
+            return Err(error);
         }
-        failed = Some(error);
-        has_failed = true;
+        search.fails(error.into());
     }
-}
-
-/// Whether another server may be asked what one failed at; counts it.
-fn fails_over(app: &App, record: &Record, kind: Kind) -> bool {
-    if !app.upstreams.may_send_again() {
-        app.metrics.limit_hit("retry_budget");
-        return false;
-    }
-    app.metrics.upstream_failed(kind);
-    app.metrics.retry("failover");
-    record.retried("failover");
-    true
 }
 
 /// Asks the server; `None` where it does not count.

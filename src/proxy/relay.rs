@@ -102,8 +102,8 @@ enum Attempt {
 }
 
 /// A server's failure, before it said anything.
-struct Failed {
-    error: Error,
+pub(super) struct Failed {
+    pub(super) error: Error,
     /// The reply that it is in, as the server sent it: the client's where nobody else answers.
     own: Option<Box<Response<ReplyBody>>>,
 }
@@ -291,7 +291,7 @@ impl Relay<'_> {
                 Err(error) if self.falls_back(&mut search, &error) => continue,
                 Err(error) => return self.ended(violated.as_ref(), search.answer(error)),
             };
-            if let Some(failed) = self.is_spent(&mut search) {
+            if let Some(failed) = search.is_spent(self.app) {
                 return self.ended(None, failed);
             }
             let other = search.name_at(&target, model);

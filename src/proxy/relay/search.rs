@@ -2,6 +2,8 @@
 
 use super::{Failed, Planned, Relay, work};
 use crate::config::Affinity;
+use crate::proxy::App;
+use crate::proxy::account::Record;
 use crate::upstream::{Failure, Target, Upstream, Upstreams, Wanted, affinity};
 use isogloss_compile::Known;
 use isogloss_core::error::{Error, Kind};
@@ -74,26 +76,33 @@ impl Search {
         self.failed = Some(error.into());
     }
 
-    /// A server cannot be sent the request, nor can those that go by the same rule.
-    pub(in crate::proxy) fn leaves(
+    /// A server cannot be sent the request, nor can those that go by the same rule; whether this is what is told, as far as is known.
+    pub(in crate::proxy) fn refuses(
         &mut self,
         upstreams: &Upstreams,
         upstream: &Upstream,
         rule: &Arc<Rule>,
-    ) {
+        error: &Error,
+    ) -> bool {
         self.tried.extend(upstreams.alike(rule, &self.model));
         self.tried.push(upstream.index());
+        // Else there is another answer.
+        let is_told = self.failed.is_none() && self.refused.is_none();
+        if is_told {
+            self.refused = Some(error.clone());
+        }
+        is_told
     }
 
     /// What a server failed with, where another is asked.
-    pub(super) fn fails(&mut self, failed: Failed) {
+    pub(in crate::proxy) fn fails(&mut self, failed: Failed) {
         self.failed = Some(failed);
         self.has_failed = true;
     }
 
     /// What the client gets where nobody else can be asked: before what is wrong with its request for one server, that another
     /// failed at it.
-    pub(super) fn answer(&mut self, error: Error) -> Failed {
+    pub(in crate::proxy) fn answer(&mut self, error: Error) -> Failed {
         if let Some(failed) = self.failed.take() {
             return failed;
         }
@@ -102,6 +111,26 @@ impl Search {
             None => error,
         };
         error.into()
+    }
+
+    /// The failure after which nothing may be sent again.
+    pub(in crate::proxy) fn is_spent(&mut self, app: &App) -> Option<Failed> {
+        if !self.has_failed || app.upstreams.may_send_again() {
+            return None;
+        }
+        app.metrics.limit_hit("retry_budget");
+        self.failed.take()
+    }
+
+    /// Counts that another server is sent what one failed at.
+    pub(in crate::proxy) fn fails_over(&mut self, app: &App, record: &Record) {
+        if !std::mem::take(&mut self.has_failed) {
+            return;
+        }
+        if let Some(failed) = &self.failed {
+            app.metrics.upstream_failed(failed.error.kind);
+        }
+        retried(app, record, "failover");
     }
 
     /// A server failed: whether another may be asked. Nothing of a reply has gone to the client.
@@ -118,6 +147,12 @@ impl Search {
         self.tried.push(upstream.index());
         true
     }
+}
+
+/// Counts that a request is sent again, and why.
+fn retried(app: &App, record: &Record, why: &'static str) {
+    app.metrics.retry(why);
+    record.retried(why);
 }
 
 impl Relay<'_> {
@@ -160,15 +195,12 @@ impl Relay<'_> {
             None => self.as_it_is(known, read, target).await,
         };
         if let Err(error) = &planned {
-            search.leaves(&self.app.upstreams, &upstream, &rule);
-            // Else there is another answer.
-            if search.failed.is_none() && search.refused.is_none() {
+            if search.refuses(&self.app.upstreams, &upstream, &rule, error) {
                 self.goes_to(&upstream, other);
-                search.refused = Some(error.clone());
             }
         } else {
             self.goes_to(&upstream, other);
-            self.fails_over(search);
+            search.fails_over(self.app, self.record);
         }
         planned
     }
@@ -181,26 +213,6 @@ impl Relay<'_> {
         }
     }
 
-    /// The failure after which nothing may be sent again.
-    pub(super) fn is_spent(&self, search: &mut Search) -> Option<Failed> {
-        if !search.has_failed || self.app.upstreams.may_send_again() {
-            return None;
-        }
-        self.app.metrics.limit_hit("retry_budget");
-        search.failed.take()
-    }
-
-    /// Counts that another server is sent what one failed at.
-    fn fails_over(&self, search: &mut Search) {
-        if !std::mem::take(&mut search.has_failed) {
-            return;
-        }
-        if let Some(failed) = &search.failed {
-            self.app.metrics.upstream_failed(failed.error.kind);
-        }
-        self.retries("failover");
-    }
-
     /// Counts that no connection was made, and that the request is sent again.
     pub(super) fn reconnects(&self, search: &mut Search, failure: Failure) {
         let error = Error::from(failure);
@@ -211,8 +223,7 @@ impl Relay<'_> {
 
     /// Counts that the request is sent again, and why.
     pub(super) fn retries(&self, why: &'static str) {
-        self.app.metrics.retry(why);
-        self.record.retried(why);
+        retried(self.app, self.record, why);
     }
 
     /// What keeps this request on the server of others, by the operator's choice.
