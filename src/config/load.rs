@@ -474,5 +474,4 @@ fn leads_to(url: &reqwest::Url, listen: SocketAddr) -> bool {
 }
 
 #[cfg(test)]
-#[path = "load_tests.rs"]
 mod tests;

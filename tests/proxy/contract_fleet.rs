@@ -607,9 +607,9 @@ async fn embed(proxy: &Proxy, path: &str) -> Reply {
     proxy.send(post(path, body)).await.reply().await
 }
 
-#[tokio::test]
-async fn what_only_computes_goes_to_another_server_untranslated_too() {
-    for fault in [
+/// What a server may do instead of answering, so that another is asked.
+fn faults() -> [Vec<Step>; 7] {
+    [
         vec![reply(429, "retry-after: 30\r\n", "slow down")],
         vec![reply(503, "", "busy")],
         vec![reply(500, JSON, r#"{"error":{"message":"boom"}}"#)],
@@ -617,15 +617,26 @@ async fn what_only_computes_goes_to_another_server_untranslated_too() {
         vec![Step::Reset],
         vec![Step::Close],
         vec![Step::Hang],
-    ] {
-        let failing = fault.clone();
-        let bad = having(&["m"], move |_got| failing.clone()).await;
+    ]
+}
+
+/// A server that does so, and the proxy before it and a good one.
+async fn failing_first(fault: &[Step], good: &Scripted) -> (Scripted, Proxy) {
+    let fault = fault.to_vec();
+    let bad = having(&["m"], move |_got| fault.clone()).await;
+    let proxy = before(&[&bad, good], |config| {
+        config.balance = Balance::First;
+        config.timeouts.first_byte = SECOND / 2;
+    })
+    .await;
+    (bad, proxy)
+}
+
+#[tokio::test]
+async fn what_only_computes_goes_to_another_server_untranslated_too() {
+    for fault in faults() {
         let mut good = called("good", &["m"]).await;
-        let proxy = before(&[&bad, &good], |config| {
-            config.balance = Balance::First;
-            config.timeouts.first_byte = SECOND / 2;
-        })
-        .await;
+        let (_bad, proxy) = failing_first(&fault, &good).await;
         for path in ["/v1/embeddings", "/v1/rerank", "/tokenize"] {
             let got = embed(&proxy, path).await;
             assert_eq!(got.status, 200, "{fault:?} {path} {}", got.text());
@@ -647,23 +658,9 @@ async fn what_one_server_fails_to_count_another_counts() {
         ),
         ("/v1beta/models/m:countTokens", contents),
     ];
-    for fault in [
-        vec![reply(429, "retry-after: 30\r\n", "slow down")],
-        vec![reply(503, "", "busy")],
-        vec![reply(500, JSON, r#"{"error":{"message":"boom"}}"#)],
-        vec![reply(404, JSON, NO_MODEL)],
-        vec![Step::Reset],
-        vec![Step::Close],
-        vec![Step::Hang],
-    ] {
-        let failing = fault.clone();
-        let bad = having(&["m"], move |_got| failing.clone()).await;
+    for fault in faults() {
         let mut good = having(&["m"], |_got| vec![reply(200, JSON, r#"{"count":42}"#)]).await;
-        let proxy = before(&[&bad, &good], |config| {
-            config.balance = Balance::First;
-            config.timeouts.first_byte = SECOND / 2;
-        })
-        .await;
+        let (_bad, proxy) = failing_first(&fault, &good).await;
         for (path, body) in counts {
             let got = proxy.send(post(path, body)).await.reply().await;
             assert_eq!(got.status, 200, "{fault:?} {path} {}", got.text());
