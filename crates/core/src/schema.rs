@@ -15,6 +15,7 @@ pub mod validator;
 
 pub(crate) mod blanks;
 mod definite;
+pub(crate) mod drafts;
 mod graph;
 mod identity;
 mod measure;

@@ -6,8 +6,9 @@
 
 pub use jsonschema::{Draft, Keyword, Uri, ValidationError, error, uri};
 use jsonschema::{ErrorIterator, PatternOptions};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 /// Whether a text is of a format.
 pub type Format = fn(&str) -> bool;
@@ -28,6 +29,30 @@ pub struct Reading<'r> {
     pub formats: &'r [(&'static str, Format)],
     /// By name; instead of the library's own.
     pub keywords: &'r [(&'static str, KeywordOf)],
+}
+
+/// Formats that a draft before 2019-09 does not know, as 2020-12 reads them: whoever names one means it, whatever draft a generator
+/// names (zod-to-json-schema writes `uuid` under draft 7).
+fn later_formats() -> &'static [(&'static str, jsonschema::Validator)] {
+    const NAMES: [&str; 9] = [
+        "duration",
+        "idn-hostname",
+        "iri",
+        "iri-reference",
+        "json-pointer",
+        "relative-json-pointer",
+        "uri-reference",
+        "uri-template",
+        "uuid",
+    ];
+    static READ: LazyLock<Vec<(&str, jsonschema::Validator)>> = LazyLock::new(|| {
+        let options = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .should_validate_formats(true);
+        let read = |name| Some((name, options.build(&json!({ "format": name })).ok()?));
+        NAMES.into_iter().filter_map(read).collect()
+    });
+    &READ
 }
 
 /// A compiled schema.
@@ -54,6 +79,12 @@ impl Validator {
                 serde_json::from_str::<&RawValue>(text).is_ok()
             })
             .with_pattern_options(patterns);
+        if reading.draft < Draft::Draft201909 {
+            for (name, validator) in later_formats() {
+                options =
+                    options.with_format(*name, |text: &str| validator.is_valid(&Value::from(text)));
+            }
+        }
         for (name, format) in reading.formats {
             options = options.with_format(*name, *format);
         }

@@ -2,7 +2,7 @@
 
 use super::outline::with;
 use crate::ir::{Fields, Origin, Request, raw};
-use crate::schema::{blanks, rooted, tuples};
+use crate::schema::{blanks, drafts, rooted, tuples};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,8 +15,8 @@ pub(super) fn mend(request: &mut Request) {
             restated = true;
             places.extend(tool.map(Origin::pointer));
         }
-        restated |= rooted::mend(schema);
-        restated |= tuples::mend(schema);
+        restated |= rooted::mend(schema) | rooted::escape(schema);
+        restated |= tuples::mend(schema) | drafts::mend(schema);
     }
     request.restated = restated;
     for place in places {

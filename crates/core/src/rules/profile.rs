@@ -78,6 +78,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         pattern_repeats: keys.count(file, "pattern_repeats").or(base.pattern_repeats),
         raw_patterns: keys.boolean(file, "raw_patterns") || base.raw_patterns,
         odd_escapes: keys.boolean(file, "odd_escapes") || base.odd_escapes,
+        plain_lengths: keys.boolean(file, "plain_lengths") || base.plain_lengths,
         one_way: keys.boolean(file, "one_way") || base.one_way,
         ascii_classes: keys.boolean(file, "ascii_classes") || base.ascii_classes,
         plain_names: keys.boolean(file, "plain_names") || base.plain_names,

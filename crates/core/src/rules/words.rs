@@ -249,8 +249,11 @@ impl Word for OtherFormats {
 
 impl Word for Bounds {
     const NOUN: &'static str = "reading of bounds";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("enforced", Self::Enforced), ("integers", Self::Integers)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("enforced", Self::Enforced),
+        ("integers", Self::Integers),
+        ("wrong", Self::Wrong),
+    ];
 }
 
 impl Word for Types {

@@ -1,9 +1,11 @@
 //! What programs write for nothing in schemas, and types in capitals: PHP's `[]` for an object without members (`"properties": []`:
 //! modelcontextprotocol/php-sdk#411, WordPress/ai-provider-for-openai#24), `null` for a keyword that is not said, `STRING` as Gemini's
 //! API has it. None of it is a schema's, and each has one meaning. So have bounds that a truth says to be exclusive, as in draft 4 and
-//! OpenAPI 3.0, where no draft is named: since draft 6 a number says so.
+//! OpenAPI 3.0, where no draft is named or a later one: since draft 6 a number says so.
 
 use super::position::{Holds, any_object, holds, rewrite};
+use super::validator::draft_of;
+use isogloss_validate::Draft;
 use serde_json::{Map, Value, json};
 
 /// What holds no schema, and is never `null`. What is `type`, `const` or `default` may be meant so.
@@ -40,11 +42,12 @@ const TYPES: [&str; 7] = [
 
 /// Reads them as what they mean, in every schema within this one. Whether there is any.
 pub(crate) fn mend(schema: &mut Value) -> bool {
-    let is_of_draft = schema.get("$schema").is_some();
+    let is_draft4 = draft_of(schema) == Some(Draft::Draft4);
     let is_such = |map: &Map<String, Value>| {
         let mut all = map.iter();
         all.any(|(name, value)| meant(name, value) != Meant::Same)
-            || !is_of_draft && has_truths(map)
+            || is_empty_list(map) && is_draft4
+            || !is_draft4 && has_truths(map)
     };
     if !any_object(schema, &is_such) {
         return false;
@@ -62,9 +65,19 @@ pub(crate) fn mend(schema: &mut Value) -> bool {
                 Meant::Other(value) => drop(map.insert(name, value)),
             }
         }
-        is_mended |= !is_of_draft && with_numbers(map);
+        if is_draft4 && is_empty_list(map) {
+            map.shift_remove("required");
+            is_mended = true;
+        }
+        is_mended |= !is_draft4 && with_numbers(map);
     });
     is_mended
+}
+
+/// Whether nothing is required, in a list: draft 4 alone takes none without members.
+fn is_empty_list(map: &Map<String, Value>) -> bool {
+    let required = map.get("required").and_then(Value::as_array);
+    required.is_some_and(Vec::is_empty)
 }
 
 fn has_truths(map: &Map<String, Value>) -> bool {
@@ -165,6 +178,14 @@ mod tests {
             (
                 json!({"items": {"minimum": 1, "exclusiveMinimum": true, "maximum": 2, "exclusiveMaximum": false}}),
                 json!({"items": {"exclusiveMinimum": 1, "maximum": 2}}),
+            ),
+            (
+                json!({"$schema": "http://json-schema.org/draft-07/schema#", "minimum": 1, "exclusiveMinimum": true}),
+                json!({"$schema": "http://json-schema.org/draft-07/schema#", "exclusiveMinimum": 1}),
+            ),
+            (
+                json!({"$schema": "http://json-schema.org/draft-04/schema#", "required": [], "items": {"required": ["a"]}}),
+                json!({"$schema": "http://json-schema.org/draft-04/schema#", "items": {"required": ["a"]}}),
             ),
             (
                 json!({"items": [], "$defs": null, "anyOf": [{"properties": null}]}),

@@ -119,6 +119,9 @@ pub fn lower<'s>(schema: &'s Value, profile: &Profile) -> Lowered<'s> {
         None => (honoured, Vec::new()),
     };
     let mut plain = plainly(honoured);
+    if let Some(never) = booleans::nevers(&plain) {
+        plain = Cow::Owned(never);
+    }
     let moved = restate::definitions_moved(&plain, profile);
     let has_moved = moved.is_some();
     if let Some(moved) = moved {
@@ -296,6 +299,11 @@ impl Lowering<'_> {
                 ("$dynamicRef" | "$recursiveRef", _) => true,
                 _ => self.profile.refuses_count(keyword, map),
             };
+            if self.profile.misreads(keyword, map) {
+                self.lose(keyword, Why::Inexact);
+                new.get_or_insert_with(|| map.clone()).shift_remove(keyword);
+                continue;
+            }
             // Nothing is among no values, which compilers of grammars refuse.
             let lists_none = keyword == "enum" && value.as_array().is_some_and(Vec::is_empty);
             if is_lost
@@ -475,7 +483,7 @@ fn put(map: &mut Map<String, Value>, keyword: &str, step: Step<'_>, schema: Valu
 }
 
 /// Whether a keyword says something about values.
-fn is_assertion(keyword: &str) -> bool {
+pub(super) fn is_assertion(keyword: &str) -> bool {
     const PLAIN: [&str; 20] = [
         "type",
         "enum",

@@ -116,6 +116,18 @@ pub(crate) fn spelled_out(schema: &Value) -> Cow<'_, Value> {
     schema
 }
 
+/// The schema with its patterns in words that every reader of regular expressions takes alike, as far as they have such.
+pub(crate) fn respelled(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    rewrite(&mut schema, &mut |map| {
+        let spelled = map.get("pattern").and_then(Value::as_str);
+        if let Some(Ok(spelled)) = spelled.map(ecma::translate_for_both) {
+            map.insert("pattern".to_owned(), Value::String(spelled));
+        }
+    });
+    schema
+}
+
 fn mentions(schema: &Value, test: &impl Fn(&Map<String, Value>) -> bool) -> bool {
     schema.as_object().is_some_and(|map| {
         test(map) || super::position::children(map).any(|child| mentions(child.value, test))
@@ -151,6 +163,22 @@ mod tests {
             .unwrap()
             .validate(instance)
             .is_ok()
+    }
+
+    #[test]
+    fn patterns_of_browsers_are_read_whatever_the_draft() {
+        for draft in ["draft-04", "draft-06", "draft-07"] {
+            let uri = format!("http://json-schema.org/{draft}/schema#");
+            for (pattern, text, other) in [
+                (r"^[\w-.]+@$", "a-b.c@", "a b@"),
+                ("^a]$", "a]", "a"),
+                ("^{a}$", "{a}", "a"),
+            ] {
+                let schema = json!({"$schema": uri, "type": "string", "pattern": pattern});
+                assert!(accepts(&schema, &json!(text)), "{schema}");
+                assert!(!accepts(&schema, &json!(other)), "{schema}");
+            }
+        }
     }
 
     #[test]

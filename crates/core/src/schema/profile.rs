@@ -5,6 +5,20 @@ use super::number::count_of;
 use super::position::{Holds, holds};
 use serde_json::{Map, Value};
 
+const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+/// Texts of models are seldom shorter than this, in characters.
+const SHORT: u64 = 8;
+/// Texts that may be so long have line breaks and quotes, and seldom end for their length.
+const LONG: u64 = 1000;
+
+/// Whether `type` says this type, alone or among others.
+fn names_type(says: &Value, name: &str) -> bool {
+    match says {
+        Value::Array(names) => names.iter().any(|it| it == name),
+        one => one == name,
+    }
+}
+
 /// Keywords beside `$ref`, `const`, `enum`, `anyOf`, `oneOf` or `allOf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Siblings {
@@ -106,6 +120,8 @@ pub enum Bounds {
     Enforced,
     /// They hold where the type is `integer` alone, and count for nothing else.
     Integers,
+    /// They hold for whole numbers, but for a lower one below zero that stands alone; those of others are read wrongly.
+    Wrong,
 }
 
 /// `type` with a list of types.
@@ -292,6 +308,8 @@ pub struct Profile {
     /// Whether a client's own regex is read otherwise where it has `\x2d` before a digit, or a class that begins with an escaped
     /// caret, and not at all with `\p`.
     pub odd_escapes: bool,
+    /// Whether a text with a length alone is written without escapes: no quote, backslash or line break can stand in it.
+    pub plain_lengths: bool,
     /// Whether all ways of a text through a pattern are followed, each by itself.
     pub one_way: bool,
     /// Whether classes of patterns are read rightly within ASCII alone.
@@ -407,6 +425,35 @@ impl Profile {
         }
     }
 
+    /// Whether the server reads the keyword among these wrongly, or writes less for it than texts need that keep to it anyway: it is
+    /// left to the proxy.
+    pub(super) fn misreads(&self, keyword: &str, map: &Map<String, Value>) -> bool {
+        let is_bound = BOUNDS.contains(&keyword);
+        if is_bound && self.bounds == Bounds::Wrong {
+            let types = map.get("type");
+            return types.is_none_or(|it| names_type(it, "number"));
+        }
+        self.writes_plainly(keyword, map) && {
+            let count = |keyword: &str| map.get(keyword).and_then(count_of);
+            count("minLength").is_none_or(|least| least <= SHORT)
+                && count("maxLength").is_none_or(|most| most >= LONG)
+        }
+    }
+
+    /// Whether the keyword is a length for which the server writes texts without escapes.
+    pub(super) fn writes_plainly(&self, keyword: &str, map: &Map<String, Value>) -> bool {
+        const SHAPES: [&str; 4] = ["pattern", "format", "enum", "const"];
+        let Some(length) = map.get(keyword).filter(|_| self.plain_lengths) else {
+            return false;
+        };
+        let is_length = match keyword {
+            "minLength" => count_of(length) != Some(0),
+            keyword => keyword == "maxLength",
+        };
+        let is_text = || map.get("type").is_some_and(|it| names_type(it, "string"));
+        is_length && is_text() && !SHAPES.iter().any(|name| map.contains_key(*name))
+    }
+
     /// Whether a reference leads to a place that the server is not sent: under a keyword that it
     /// does not know.
     pub(super) fn lacks_target(&self, reference: &Value) -> bool {
@@ -435,7 +482,6 @@ impl Profile {
 
     /// Whether the server accepts the keyword among these and ignores it.
     pub(super) fn ignores_among(&self, keyword: &str, map: &Map<String, Value>) -> bool {
-        const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
         let is_loose = self.bounds == Bounds::Integers
             && BOUNDS.contains(&keyword)
             && map.get("type") != Some(&Value::from("integer"));

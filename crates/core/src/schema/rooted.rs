@@ -1,4 +1,6 @@
-//! References at the root, and from it.
+//! References at the root, and from it, and as programs write them that never heard of URIs.
+//!
+//! A fragment takes neither spaces nor letters beyond ASCII: names of definitions with such (`Page<Item>`, `Größe`) are escaped in it.
 //!
 //! References without their `#`: litellm tells Anthropic's API `{"$ref": "/$defs/Name"}`
 //! (`ref_template` in its `llms/anthropic/chat/transformation.py`, 1.110.2), which is a path from the root of some server
@@ -39,6 +41,51 @@ pub(crate) fn mend(schema: &mut Value) -> bool {
     is_mended
 }
 
+/// Escapes in references within the schema what no URI takes as it is. Whether there is any.
+pub(crate) fn escape(schema: &mut Value) -> bool {
+    if !any_object(schema, &|map| escaped(map).is_some()) {
+        return false;
+    }
+    let mut is_mended = false;
+    rewrite(schema, &mut |map| {
+        if let Some(escaped) = escaped(map) {
+            map.insert(REF.to_owned(), Value::String(escaped));
+            is_mended = true;
+        }
+    });
+    is_mended
+}
+
+fn escaped(map: &Map<String, Value>) -> Option<String> {
+    let reference = map.get(REF)?.as_str()?;
+    let pointer = reference
+        .strip_prefix('#')
+        .filter(|it| it.starts_with('/'))?;
+    let bytes = pointer.as_bytes();
+    let is_escape = |at: usize| {
+        let digits = bytes.get(at + 1..at + 3);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    // RFC 3986, section 3.5.
+    let is_taken = |at: usize, byte: u8| match byte {
+        b'%' => is_escape(at),
+        byte => byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(&byte),
+    };
+    let mut all = bytes.iter().enumerate();
+    if all.all(|(at, byte)| is_taken(at, *byte)) {
+        return None;
+    }
+    let mut out = String::with_capacity(reference.len() + 8);
+    out.push('#');
+    for (at, byte) in bytes.iter().enumerate() {
+        match is_taken(at, *byte) {
+            true => out.push(char::from(*byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Some(out)
+}
+
 /// What the root refers to, in its place; `None` where it refers to nothing else, or says more than that.
 pub(crate) fn in_place(schema: &Value) -> Option<Value> {
     /// Definitions that lead to others, and those to others.
@@ -76,7 +123,7 @@ fn rooted(map: &Map<String, Value>) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_place, mend};
+    use super::{escape, in_place, mend};
     use serde_json::{Value, json};
 
     fn mended(mut schema: Value) -> Value {
@@ -93,6 +140,28 @@ mod tests {
             }})
         };
         assert_eq!(mended(schema("/$defs/P")), schema("#/$defs/P"));
+    }
+
+    #[test]
+    fn a_name_that_no_uri_takes_is_escaped_in_the_reference() {
+        let schema = |reference: &str| json!({"$defs": {"Page<Item>": {}, "a b": {}, "Größe": {}, "50%": {}}, "items": {"$ref": reference}, "default": {"$ref": "#/ "}});
+        for (said, meant) in [
+            ("#/$defs/Page<Item>", "#/$defs/Page%3CItem%3E"),
+            ("#/$defs/a b", "#/$defs/a%20b"),
+            ("#/$defs/Größe", "#/$defs/Gr%C3%B6%C3%9Fe"),
+            ("#/$defs/50%", "#/$defs/50%25"),
+        ] {
+            let mut mended = schema(said);
+            assert!(escape(&mut mended));
+            assert_eq!(mended, schema(meant));
+            // What is escaped already stays.
+            assert!(!escape(&mut mended), "{mended}");
+            assert!(
+                crate::schema::Validator::compile(&mended).is_ok(),
+                "{mended}"
+            );
+        }
+        assert!(!escape(&mut schema("#anchor ")) && !escape(&mut schema("other.json#/a b")));
     }
 
     #[test]

@@ -622,3 +622,21 @@ fn minus_zero_is_an_integer_in_draft_4_too() {
     assert!(validator.validate(&read("[-0, 1]")).is_ok());
     assert!(validator.validate(&read("[-0, 1.5]")).is_err());
 }
+
+#[test]
+fn a_format_is_checked_whatever_the_draft() {
+    for draft in ["draft-04", "draft-06", "draft-07"] {
+        let uri = format!("http://json-schema.org/{draft}/schema#");
+        for (format, right) in [
+            ("uuid", "8f14e45f-ceea-467f-9e5b-d2b0a1b0c1d2"),
+            ("duration", "PT5M"),
+            ("json-pointer", "/a"),
+            ("email", "a@example.org"),
+        ] {
+            let schema = json!({"$schema": uri, "type": "string", "format": format});
+            let validator = Validator::compile(&schema).unwrap();
+            assert!(validator.validate(&json!(right)).is_ok(), "{schema}");
+            assert!(validator.validate(&json!("no such")).is_err(), "{schema}");
+        }
+    }
+}

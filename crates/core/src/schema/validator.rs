@@ -97,8 +97,18 @@ impl Validator {
             formats: &FORMATS,
             keywords: &KEYWORDS,
         };
-        let inner = isogloss_validate::Validator::compile(&schema, &reading)
-            .map_err(|error| fault_of(&error))?;
+        let compile = |schema: &Value| {
+            let compiled = isogloss_validate::Validator::compile(schema, &reading);
+            compiled.map_err(|error| (is_of_pattern(&error), fault_of(&error)))
+        };
+        let compiled = compile(&schema).or_else(|(is_of_pattern, fault)| {
+            // The metaschemas of old drafts have patterns checked that browsers read: without the flag `u`.
+            match is_of_pattern.then(|| patterns::respelled(&schema)) {
+                Some(respelled) => compile(&respelled).map_err(|_| fault),
+                None => Err(fault),
+            }
+        });
+        let inner = compiled?;
         Ok(Self {
             inner,
             measures,
@@ -292,6 +302,10 @@ pub(crate) fn check_draft(schema: &Value) -> Result<(), SchemaFault> {
             "`$schema` is not a string",
         )),
     }
+}
+
+fn is_of_pattern(error: &ValidationError<'_>) -> bool {
+    matches!(error.kind(), Rule::Format { format } if format == "regex")
 }
 
 fn fault_of(error: &ValidationError<'_>) -> SchemaFault {

@@ -1,9 +1,11 @@
 //! `true` and `false` for schemas: a schema object comes in; one that says the same in keywords goes
 //! out, for servers that take objects alone.
 
-use super::{Lowering, Why, put};
+use super::{Lowering, Why, is_note, put};
 use crate::schema::number::count_of;
-use crate::schema::position::{Child, Step, children};
+use crate::schema::position::{Child, Step, children, rewrite};
+use crate::schema::validator::draft_of;
+use isogloss_validate::Draft;
 use serde_json::{Map, Value, json};
 
 impl Lowering<'_> {
@@ -97,6 +99,46 @@ impl Lowering<'_> {
             }
         }
     }
+}
+
+/// The schema with `false` where a schema says that nothing is allowed in other words (`{"not": {}}`, as zod-to-json-schema writes
+/// `z.never()`); `None` where none does.
+pub(super) fn nevers(schema: &Value) -> Option<Value> {
+    fn is_never(schema: &Value) -> bool {
+        let Value::Object(map) = schema else {
+            return false;
+        };
+        let is_any = |not: &Value| *not == Value::Bool(true) || *not == json!({});
+        map.get("not").is_some_and(is_any) && map.keys().all(|name| name == "not" || is_note(name))
+    }
+    fn says(schema: &Value) -> bool {
+        let mut inside = schema.as_object().into_iter().flat_map(children);
+        inside.any(|child| is_never(child.value) || says(child.value))
+    }
+    // Draft 4 has no truths for schemas.
+    if draft_of(schema) == Some(Draft::Draft4) || !says(schema) {
+        return None;
+    }
+    let mut plain = schema.clone();
+    rewrite(&mut plain, &mut |map| {
+        let never: Vec<(String, Option<String>, usize)> = children(map)
+            .filter(|child| is_never(child.value))
+            .map(|child| match child.step {
+                Step::Whole => (child.keyword.to_owned(), None, 0),
+                Step::Name(name) => (child.keyword.to_owned(), Some(name.to_owned()), 0),
+                Step::Index(index) => (child.keyword.to_owned(), None, index),
+            })
+            .collect();
+        for (keyword, name, index) in never {
+            let step = match (&name, map.get(&keyword)) {
+                (Some(name), _) => Step::Name(name),
+                (None, Some(Value::Array(_))) => Step::Index(index),
+                (None, _) => Step::Whole,
+            };
+            put(map, &keyword, step, Value::Bool(false));
+        }
+    });
+    Some(plain)
 }
 
 /// An array has no more items than this.

@@ -2,7 +2,6 @@
 //! where there is one.
 
 use super::{Lowering, Why};
-use isogloss_validate::Draft;
 use serde_json::{Map, Value, json};
 
 /// What JSON Schema defines. Any other format is a note: it asserts nothing.
@@ -108,18 +107,6 @@ const PATTERNS: [(&str, &str, Says); 13] = [
     ),
 ];
 
-/// What the validator checks whatever the draft: formats of Draft 4, and dates and times.
-const OF_ALL_DRAFTS: [&str; 8] = [
-    "date",
-    "date-time",
-    "email",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "time",
-    "uri",
-];
-
 /// Whether a format says anything of values.
 pub(in crate::schema) fn asserts(format: &Value) -> bool {
     format.as_str().is_some_and(|name| DEFINED.contains(&name))
@@ -152,12 +139,7 @@ impl Lowering<'_> {
         let takes = |keyword: &str| {
             !self.profile.ignores(keyword) && !self.profile.refuses(keyword, &Value::Null)
         };
-        // Older drafts do not know the format: there it asserts nothing.
-        let is_defined = OF_ALL_DRAFTS.iter().any(|name| format == *name)
-            || self
-                .draft
-                .is_none_or(|draft| matches!(draft, Draft::Draft201909 | Draft::Draft202012));
-        if map.contains_key("pattern") || !takes("pattern") || !is_defined {
+        if map.contains_key("pattern") || !takes("pattern") {
             return None;
         }
         let &(_, pattern, says) = PATTERNS.iter().find(|(name, ..)| format == *name)?;

@@ -6,7 +6,7 @@ use super::{Rewrite, Unkept, Why, fits::types_of, floats, put, unsent};
 use crate::pattern::{irregular, plain, without_looks};
 use crate::schema::number::count_of;
 use crate::schema::position::{Child, children, push_segment, write_pointer};
-use crate::schema::profile::{IntegerBounds, Profile, Syntax};
+use crate::schema::profile::{Bounds, IntegerBounds, Profile, Syntax};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -15,6 +15,7 @@ const LARGEST: i128 = i64::MAX as i128 - 1;
 const LOWER: [&str; 2] = ["minimum", "exclusiveMinimum"];
 const UPPER: [&str; 2] = ["maximum", "exclusiveMaximum"];
 const PAIRS: [(&str, &str); 2] = [("minLength", "maxLength"), ("minItems", "maxItems")];
+const LENGTHS: [&str; 2] = ["minLength", "maxLength"];
 
 /// The schema with numbers that the server can carry; `None` where nothing changes.
 pub(super) fn carried(
@@ -27,6 +28,8 @@ pub(super) fn carried(
         && profile.most_repeats.is_none()
         && !profile.plain_names
         && !profile.float_numbers
+        && !profile.plain_lengths
+        && profile.bounds != Bounds::Wrong
         && profile.syntax != Syntax::Unbounded
         && !profile.stands_alone
         && profile.needs_within.is_empty()
@@ -90,11 +93,12 @@ impl Carrying<'_> {
                 );
             }
         }
-        let steps: [Rewrite<'_, Self>; 9] = [
+        let steps: [Rewrite<'_, Self>; 10] = [
             &Self::unread,
             &Self::references_in_values,
             &Self::bounds,
             &Self::floats,
+            &Self::plain_lengths,
             &Self::lengths,
             &Self::names,
             &Self::alone,
@@ -156,6 +160,15 @@ impl Carrying<'_> {
                 from = from.or(Some(-LARGEST));
             }
         }
+        if self.profile.bounds == Bounds::Wrong && to.is_none() && from.is_some_and(|it| it < 0) {
+            if limit == LARGEST {
+                to = Some(LARGEST);
+            } else {
+                // A fellow that says nothing is beyond its bits.
+                from = None;
+                self.lose("minimum", Why::Inexact);
+            }
+        }
         for (keyword, bound) in [("minimum", from), ("maximum", to)] {
             if let Some(bound) = bound.and_then(|bound| i64::try_from(bound).ok()) {
                 new.insert(keyword.to_owned(), json!(bound));
@@ -173,6 +186,16 @@ impl Carrying<'_> {
         lost.into_iter()
             .for_each(|keyword| self.lose(keyword, Why::Refused));
         Some(new)
+    }
+
+    /// Tells of lengths of texts that are written without escapes where they have any.
+    fn plain_lengths(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+        for keyword in LENGTHS {
+            if self.profile.writes_plainly(keyword, map) {
+                self.lose(keyword, Why::Narrower);
+            }
+        }
+        None
     }
 
     /// Lengths and counts of items.

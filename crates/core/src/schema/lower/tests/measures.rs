@@ -2,7 +2,9 @@
 
 use super::{becomes, stays};
 use crate::schema::lower::{Why, lower};
-use crate::schema::profile::{AllOf, IntegerBounds, PatternReading, Profile, Siblings, Syntax};
+use crate::schema::profile::{
+    AllOf, Bounds, IntegerBounds, PatternReading, Profile, Siblings, Syntax,
+};
 use serde_json::{Value, json};
 
 fn paired() -> Profile {
@@ -79,6 +81,88 @@ fn a_bound_that_a_server_cannot_carry_alone_gets_a_fellow_that_says_nothing() {
     }
     // Numbers of other kinds are not read so.
     stays(&paired(), &json!({"type": "number", "minimum": 1e300}));
+}
+
+#[test]
+fn bounds_that_are_read_wrongly_are_taken_out_and_those_of_whole_numbers_get_a_fellow() {
+    let wrong = Profile {
+        bounds: Bounds::Wrong,
+        ..whole()
+    };
+    let number = json!({"type": ["number", "null"], "minimum": 0, "exclusiveMaximum": 1.5});
+    becomes(
+        &wrong,
+        &number,
+        &json!({"type": ["number", "null"]}),
+        &[
+            ("/minimum", Why::Inexact),
+            ("/exclusiveMaximum", Why::Inexact),
+        ],
+    );
+    let largest = i64::MAX - 1;
+    becomes(
+        &wrong,
+        &integer(&json!({"minimum": -10})),
+        &integer(&json!({"minimum": -10, "maximum": largest})),
+        &[],
+    );
+    for right in [
+        json!({"minimum": 0}),
+        json!({"maximum": -3}),
+        json!({"minimum": -10, "maximum": 10}),
+    ] {
+        stays(&wrong, &integer(&right));
+    }
+    let few = Profile {
+        bound_bits: Some(31),
+        ..wrong
+    };
+    becomes(
+        &few,
+        &integer(&json!({"minimum": -10})),
+        &integer(&json!({})),
+        &[("/minimum", Why::Inexact)],
+    );
+}
+
+#[test]
+fn lengths_of_texts_without_escapes_are_left_to_the_proxy_where_texts_keep_to_them() {
+    let plain = Profile {
+        plain_lengths: true,
+        ..Profile::default()
+    };
+    let text = |lengths: Value| {
+        let mut schema = json!({"type": "string"});
+        let lengths = lengths.as_object().unwrap().clone();
+        schema.as_object_mut().unwrap().extend(lengths);
+        schema
+    };
+    let (least, most) = ("/minLength", "/maxLength");
+    for (lengths, lost) in [
+        (json!({"minLength": 1}), vec![least]),
+        (
+            json!({"minLength": 1, "maxLength": 4000}),
+            vec![least, most],
+        ),
+        (json!({"maxLength": 1000}), vec![most]),
+    ] {
+        let lost: Vec<_> = lost.into_iter().map(|at| (at, Why::Inexact)).collect();
+        becomes(&plain, &text(lengths), &text(json!({})), &lost);
+    }
+    for (lengths, lost) in [
+        (json!({"minLength": 40}), vec![least]),
+        (json!({"minLength": 1, "maxLength": 80}), vec![least, most]),
+    ] {
+        let lost: Vec<_> = lost.into_iter().map(|at| (at, Why::Narrower)).collect();
+        becomes(&plain, &text(lengths.clone()), &text(lengths), &lost);
+    }
+    for said in [
+        json!({"minLength": 0}),
+        json!({"minLength": 1, "pattern": "^[a-z]+$"}),
+        json!({"maxLength": 3, "enum": ["a"]}),
+    ] {
+        stays(&plain, &text(said));
+    }
 }
 
 #[test]

@@ -1,0 +1,238 @@
+//! Words of later drafts in schemas that name an older one: such a schema comes in; one of 2020-12 that holds to all of them goes out.
+//!
+//! A draft ignores what it does not know: `if` says nothing in draft 6, `const` nothing in draft 4, and whatever stands beside a `$ref`
+//! nothing before 2019-09. Who writes them means them, and nobody would hear that they are not held: generators name the draft that
+//! they began with (zod-to-json-schema draft 7, whatever is in the schema), and ajv, which most clients check with, reads them all.
+
+use super::lower::is_assertion;
+use super::merge;
+use super::position::{any_object, rewrite};
+use super::validator::draft_of;
+use isogloss_validate::Draft;
+use serde_json::{Map, Value, json};
+
+/// Keywords, and the first draft that knows each.
+const SINCE: [(&str, Draft); 13] = [
+    ("const", Draft::Draft6),
+    ("contains", Draft::Draft6),
+    ("propertyNames", Draft::Draft6),
+    ("if", Draft::Draft7),
+    ("dependentRequired", Draft::Draft201909),
+    ("dependentSchemas", Draft::Draft201909),
+    ("minContains", Draft::Draft201909),
+    ("maxContains", Draft::Draft201909),
+    ("unevaluatedItems", Draft::Draft201909),
+    ("unevaluatedProperties", Draft::Draft201909),
+    ("prefixItems", Draft::Draft202012),
+    // As numbers: draft 4 has truths there.
+    ("exclusiveMinimum", Draft::Draft6),
+    ("exclusiveMaximum", Draft::Draft6),
+];
+
+/// What RFC 4648 lets Base64 be, section 4.
+const BASE64: &str = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$";
+
+/// Reads such a schema as one of 2020-12, unless a reference leads to a place that another draft has elsewhere. Whether it is such a one.
+pub(crate) fn mend(schema: &mut Value) -> bool {
+    let Some(draft) = draft_of(schema).filter(|draft| *draft != Draft::Draft202012) else {
+        return false;
+    };
+    if !any_object(schema, &|map| says_more(map, draft)) {
+        return false;
+    }
+    let mut meant = schema.clone();
+    let mut is_meant = false;
+    rewrite(&mut meant, &mut |map| {
+        is_meant |= says_more(map, draft);
+        if is_before_2019(draft) {
+            beside_reference(map);
+            decoded(map, draft);
+        }
+    });
+    if !is_meant || merge::speaks_old(&meant) {
+        return false;
+    }
+    *schema = merge::modern(&meant).unwrap_or(meant);
+    if let Value::Object(map) = schema {
+        map.shift_remove("$schema");
+    }
+    true
+}
+
+fn says_more(map: &Map<String, Value>, draft: Draft) -> bool {
+    let is_later = |(keyword, since): &(&str, Draft)| {
+        let said = map.get(*keyword);
+        draft < *since
+            && said.is_some_and(|said| !said.is_boolean() || !keyword.starts_with("exclusive"))
+    };
+    SINCE.iter().any(is_later) || is_before_2019(draft) && stands_beside(map)
+}
+
+fn is_before_2019(draft: Draft) -> bool {
+    draft < Draft::Draft201909
+}
+
+/// Whether something stands beside a reference that says what is allowed.
+fn stands_beside(map: &Map<String, Value>) -> bool {
+    let says = |name: &String| name != "$ref" && is_assertion(name);
+    map.get("$ref").is_some_and(Value::is_string) && map.keys().any(says)
+}
+
+/// A reference with something beside it, in a conjunction of its own, where it leaves the others what they say.
+fn beside_reference(map: &mut Map<String, Value>) {
+    if !stands_beside(map) {
+        return;
+    }
+    let Some(reference) = map.shift_remove("$ref") else {
+        return;
+    };
+    // There it named nothing.
+    for name in ["$id", "id"] {
+        map.shift_remove(name);
+    }
+    let reference = json!({"$ref": reference});
+    match map.get_mut("allOf") {
+        Some(Value::Array(branches)) => branches.push(reference),
+        _ => drop(map.insert("allOf".to_owned(), json!([reference]))),
+    }
+}
+
+/// Base64 as a pattern: what a text decodes to is a note in later drafts.
+fn decoded(map: &mut Map<String, Value>, draft: Draft) {
+    let is_encoded = map.get("contentEncoding").is_some_and(|it| it == "base64");
+    if draft >= Draft::Draft6 && is_encoded && !map.contains_key("pattern") {
+        map.insert("pattern".to_owned(), json!(BASE64));
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::super::Validator;
+    use super::mend;
+    use serde_json::{Value, json};
+
+    const DRAFT_4: &str = "http://json-schema.org/draft-04/schema#";
+    const DRAFT_6: &str = "http://json-schema.org/draft-06/schema#";
+    const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
+    const DRAFT_2019: &str = "https://json-schema.org/draft/2019-09/schema";
+
+    fn of(draft: &str, mut schema: Value) -> Value {
+        schema["$schema"] = json!(draft);
+        schema
+    }
+
+    #[test]
+    fn words_of_later_drafts_are_held() {
+        let name = json!({"name": {"type": "string"}});
+        for (draft, schema, right, wrong) in [
+            (DRAFT_4, json!({"const": 1}), json!(1), json!(2)),
+            (
+                DRAFT_4,
+                json!({"minimum": 0, "exclusiveMinimum": 3}),
+                json!(4),
+                json!(3),
+            ),
+            (
+                DRAFT_4,
+                json!({"maximum": 3, "exclusiveMaximum": true, "const": 2}),
+                json!(2),
+                json!(3),
+            ),
+            (
+                DRAFT_6,
+                json!({"if": {"required": ["a"]}, "then": {"required": ["b"]}}),
+                json!({}),
+                json!({"a": 1}),
+            ),
+            (
+                DRAFT_7,
+                json!({"dependentRequired": {"a": ["b"]}}),
+                json!({"a": 1, "b": 2}),
+                json!({"a": 1}),
+            ),
+            (
+                DRAFT_7,
+                json!({"dependencies": {"c": ["d"]}, "minContains": 2, "contains": {"type": "null"}}),
+                json!([null, null]),
+                json!([null]),
+            ),
+            (
+                DRAFT_7,
+                json!({"properties": name, "unevaluatedProperties": false}),
+                json!({"name": "a"}),
+                json!({"b": 1}),
+            ),
+            (
+                DRAFT_7,
+                json!({"prefixItems": [{"type": "string"}]}),
+                json!(["a"]),
+                json!([1]),
+            ),
+            (
+                DRAFT_7,
+                json!({"items": [{"type": "string"}], "additionalItems": false, "minContains": 1, "contains": {}}),
+                json!(["a"]),
+                json!(["a", 1]),
+            ),
+            (
+                DRAFT_2019,
+                json!({"prefixItems": [{"type": "string"}]}),
+                json!(["a"]),
+                json!([1]),
+            ),
+            (
+                DRAFT_7,
+                json!({"definitions": {"S": {"type": "string"}}, "items": {"$ref": "#/definitions/S", "minLength": 2}}),
+                json!(["ab"]),
+                json!(["a"]),
+            ),
+            (
+                DRAFT_7,
+                json!({"definitions": {"S": {"type": "string"}}, "$ref": "#/definitions/S", "allOf": [{"minLength": 2}]}),
+                json!("ab"),
+                json!("a"),
+            ),
+            (
+                DRAFT_7,
+                json!({"contentEncoding": "base64", "minContains": 1}),
+                json!("YQ=="),
+                json!("a"),
+            ),
+        ] {
+            let mut schema = of(draft, schema);
+            assert!(mend(&mut schema), "{schema}");
+            let validator = Validator::compile(&schema).unwrap();
+            assert!(validator.validate(&right).is_ok(), "{schema} {right}");
+            assert!(validator.validate(&wrong).is_err(), "{schema} {wrong}");
+        }
+    }
+
+    #[test]
+    fn what_its_draft_knows_stays() {
+        for schema in [
+            json!({"const": 1, "if": {}}),
+            of(
+                DRAFT_7,
+                json!({"const": 1, "if": {}, "items": [{}], "dependencies": {"a": ["b"]}}),
+            ),
+            of(
+                DRAFT_7,
+                json!({"definitions": {"S": {}}, "$ref": "#/definitions/S", "title": "T", "default": 1}),
+            ),
+            of(
+                DRAFT_7,
+                json!({"properties": {"prefixItems": {}}, "default": {"prefixItems": 1}}),
+            ),
+            of(DRAFT_4, json!({"minimum": 1, "exclusiveMinimum": true})),
+            of(
+                DRAFT_2019,
+                json!({"definitions": {"S": {}}, "$ref": "#/definitions/S", "minLength": 2}),
+            ),
+        ] {
+            let mut same = schema.clone();
+            assert!(!mend(&mut same), "{schema}");
+            assert_eq!(same, schema);
+        }
+    }
+}
