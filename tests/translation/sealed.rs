@@ -118,6 +118,46 @@ fn signatures_stand_with_what_comes_behind_the_thought() {
     }
 }
 
+/// As Gemini has it: haystack sends back the signed parts alone.
+#[test]
+fn the_signature_of_a_whole_reply_stands_on_its_first_call_and_on_nothing_else() {
+    let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": "SIG=="});
+    let text = json!({"type": "text", "text": "Let me see."});
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
+    let with_calls = json!([thought, text, call("toolu_1"), call("toolu_2")]);
+    for (content, reason, shows_thoughts, signed) in [
+        (&with_calls, "tool_use", false, "toolu_1"),
+        (&with_calls, "tool_use", true, "toolu_1"),
+        (&json!([thought, text]), "end_turn", false, "Let me see."),
+        (&json!([thought, text]), "end_turn", true, "Hm."),
+    ] {
+        let path = "/v1beta/models/m:generateContent";
+        let asked = json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+            "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"type": "object"}}]}],
+            "generationConfig": {"thinkingConfig": {"includeThoughts": shows_thoughts}}});
+        let client = passage::client(path).unwrap();
+        let demand = exchange::read(client, path, asked.to_string().as_bytes()).unwrap();
+        let exchange = exchange::plan(demand, &rule("anthropic")).unwrap();
+        let body = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": content,
+            "stop_reason": reason, "stop_sequence": null, "usage": {"input_tokens": 4, "output_tokens": 1}})
+        .to_string();
+        let known = checks(&exchange).unwrap();
+        let told = exchange::reply(&exchange, &known, Ids::new(1), body.as_bytes()).unwrap();
+        let told: Value = serde_json::from_slice(&told.body).unwrap();
+        let parts = told["candidates"][0]["content"]["parts"].as_array();
+        let places: Vec<&str> = parts
+            .unwrap()
+            .iter()
+            .filter(|part| part["thoughtSignature"].is_string())
+            .map(|part| {
+                let id = part["functionCall"]["id"].as_str();
+                id.or(part["text"].as_str()).unwrap()
+            })
+            .collect();
+        assert_eq!(places, [signed], "{told}");
+    }
+}
+
 /// What stands beside a call's own members (Gemini's signature of it, on its route for Chat's clients) the client has to send back:
 /// the AI SDK and openai-python keep it.
 #[test]

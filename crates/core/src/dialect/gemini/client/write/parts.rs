@@ -201,12 +201,9 @@ impl Open {
         }
         self.beside(choice, usize::MAX, from, &mut told, &mut out);
         let is_over = end.reason.is_some();
-        self.place_seal(&mut out, is_over);
-        if is_over {
-            self.place_seal(&mut end.parts, true);
-            if !self.seal.is_empty() {
-                end.parts.push(signed(self.seal()));
-            }
+        self.place_seal(&mut out, &mut end.parts, is_over);
+        if is_over && !self.seal.is_empty() {
+            end.parts.push(signed(self.seal()));
         }
         self.has_said |= out.iter().any(Part::says_text);
         out
@@ -249,7 +246,9 @@ impl Open {
                 .unwrap_or_default();
             if let Some(sealed) = sealed.filter(|_| before <= at && parts <= told.parts) {
                 told.sealed += 1;
-                self.sign(sealed, from, out);
+                let is_call = |delta: &Delta| matches!(delta, Delta::CallStart { .. });
+                let calls_behind = choice.deltas.iter().skip(at).any(is_call);
+                self.sign(sealed, from, calls_behind, out);
             } else if let Some((_, part)) = choice.parts.get(told.parts).filter(|part| part.0 <= at)
             {
                 told.parts += 1;
@@ -264,11 +263,12 @@ impl Open {
         }
     }
 
-    fn sign(&mut self, sealed: &Sealed, from: usize, out: &mut Vec<Part>) {
+    /// To its thought, where no call comes behind it that takes it.
+    fn sign(&mut self, sealed: &Sealed, from: usize, calls_behind: bool, out: &mut Vec<Part>) {
         let has_none = |part: &Part| part.text.is_some() && part.thought_signature.is_none();
         match sealed {
             Sealed::Thinking(block) => {
-                let is_free = |part: &&mut Part| part.thought && has_none(part);
+                let is_free = |part: &&mut Part| part.thought && has_none(part) && !calls_behind;
                 match out.iter_mut().find(is_free) {
                     Some(part) => {
                         let blocks = std::slice::from_ref(block);
@@ -290,15 +290,22 @@ impl Open {
         sealed::write(&std::mem::take(&mut self.seal))
     }
 
-    /// Puts the signature that waits to the first call, or to a text that is there as a whole.
-    fn place_seal(&mut self, parts: &mut [Part], is_over: bool) {
+    /// Puts the signature that waits to the first call, where Gemini has its own, or to a text that is there as a whole and has no
+    /// call behind it: haystack (google-genai-haystack in 2026) sends back nothing but the parts that are signed, where one is, so
+    /// that a signed text cost the call beside it.
+    fn place_seal(&mut self, parts: &mut [Part], ending: &mut [Part], is_over: bool) {
+        if self.seal.is_empty() {
+            return;
+        }
+        let is_free = |part: &Part| part.thought_signature.is_none();
+        let mut all = parts.iter().chain(ending.iter());
+        let has_call = all.any(|part| part.is_call() && is_free(part));
         let is_whole = is_over && !self.has_said;
-        let has_room = |part: &&mut Part| {
-            let is_fit = part.function_call.is_some() || is_whole && part.says_text();
-            is_fit && part.thought_signature.is_none()
+        let is_fit = |part: &&mut Part| match has_call {
+            true => part.is_call() && is_free(part),
+            false => is_whole && part.says_text() && is_free(part),
         };
-        let waits = !self.seal.is_empty();
-        if let Some(part) = parts.iter_mut().find(has_room).filter(|_| waits) {
+        if let Some(part) = parts.iter_mut().chain(ending.iter_mut()).find(is_fit) {
             part.thought_signature = Some(self.seal());
         }
     }
