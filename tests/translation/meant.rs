@@ -223,3 +223,56 @@ fn a_document_elsewhere_is_told_by_its_url_where_there_is_a_word_for_it() {
         }
     }
 }
+
+/// As languages write them that count in floats; Anthropic's API and servers behind pydantic take them so.
+#[test]
+fn a_whole_number_may_have_a_point_and_no_fraction() {
+    let chat = asking(&json!({"max_tokens": 300.0, "top_k": 5e0, "n": 1.0}));
+    let mut messages = asking(&json!({"max_tokens": 300.0, "top_k": 5.0}));
+    messages["thinking"] = json!({"type": "enabled", "budget_tokens": 2000.0});
+    messages["max_tokens"] = json!(3000.0);
+    let responses =
+        json!({"model": "m", "input": "hi", "max_output_tokens": 300.0, "top_logprobs": 0.0});
+    let ollama = json!({"model": "m", "messages": [user("hi")], "stream": false, "options": {"num_predict": 300.0, "top_k": 5.0}});
+    for (path, body, server, told) in [
+        (
+            CHAT,
+            &chat,
+            "anthropic",
+            json!({"max_tokens": 300, "top_k": 5}),
+        ),
+        (
+            MESSAGES,
+            &messages,
+            "vllm@0.32.0",
+            json!({"max_tokens": 3000, "top_k": 5}),
+        ),
+        (
+            RESPONSES,
+            &responses,
+            "vllm@0.10.2",
+            json!({"max_completion_tokens": 300}),
+        ),
+        (
+            "/api/chat",
+            &ollama,
+            "vllm@0.32.0",
+            json!({"max_tokens": 300, "top_k": 5}),
+        ),
+    ] {
+        let (there, _) = sent(path, body, server);
+        for (name, number) in told.as_object().unwrap() {
+            assert_eq!(&there[name], number, "{path} {server}: {there}");
+        }
+    }
+    for (path, mut body, name) in [
+        (CHAT, chat, "n"),
+        (MESSAGES, messages, "top_k"),
+        (RESPONSES, responses, "max_output_tokens"),
+    ] {
+        body[name] = json!(5.5);
+        let client = passage::client(path).unwrap();
+        let error = exchange::read(client, path, body.to_string().as_bytes()).unwrap_err();
+        assert_eq!(error.param.as_deref(), Some(name), "{path}");
+    }
+}

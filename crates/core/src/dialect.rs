@@ -20,3 +20,4 @@ pub mod server;
 pub mod socket;
 mod tgi;
 pub(crate) mod time;
+mod whole;

@@ -92,6 +92,13 @@ fn sampling_fields_are_read() {
 }
 
 #[test]
+fn a_whole_number_may_have_a_point() {
+    let asked = chat(&json!({"max_tokens": 300.0, "top_k": 5.0, "seed": 7.0, "n": 2.0})).unwrap();
+    assert_eq!((asked.n, asked.limits.max_tokens), (2, Some(300)));
+    assert_eq!((asked.sampling.top_k, asked.sampling.seed), (5, Some(7)));
+}
+
+#[test]
 fn a_value_out_of_its_range_is_refused_by_its_name() {
     params(
         chat,

@@ -8,6 +8,7 @@ mod thinking;
 mod tools;
 
 use crate::dialect::client::{field, model};
+use crate::dialect::whole;
 use crate::error::{Error, Kind};
 use crate::ir::{ClientConstraint, EnforcedBy, Fields, Loss, Request, Thinking, Tool, Wire};
 use serde::Deserialize;
@@ -51,12 +52,13 @@ pub(in crate::dialect) fn function_tools(fields: &Fields) -> Result<Vec<Tool>, E
 /// # Errors
 /// The field at fault, and the remedy.
 pub fn read_request(body: &[u8]) -> Result<Request, Error> {
-    let fields: Fields = serde_json::from_slice(body).map_err(|_| {
+    let mut fields: Fields = serde_json::from_slice(body).map_err(|_| {
         Error::new(
             Kind::InvalidJson,
             "the body is no JSON object: send one object with `model` and `messages`",
         )
     })?;
+    whole::mend(&mut fields);
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
     let stream_options = field::<StreamOptions>(&fields, "stream_options", "an object")?;
     let n = read_count(&fields, "n")?;

@@ -3,6 +3,7 @@
 
 use crate::dialect::chat::client::{read_count, stated_constraint};
 use crate::dialect::client::{field, invalid, model};
+use crate::dialect::whole;
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request, ToolChoice, Wire};
 use serde_json::Value;
@@ -12,10 +13,11 @@ use serde_json::Value;
 /// # Errors
 /// The field at fault, and the remedy.
 pub(super) fn read(body: &[u8]) -> Result<Request, Error> {
-    let fields: Fields = serde_json::from_slice(body).map_err(|_| {
+    let mut fields: Fields = serde_json::from_slice(body).map_err(|_| {
         let message = "the body is no JSON object: send one object with `model` and `prompt`";
         Error::new(Kind::InvalidJson, message)
     })?;
+    whole::mend(&mut fields);
     let model = model(&fields, "/v1/models")?;
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(false);
     let (constraint, idle) = stated_constraint(&fields)?;

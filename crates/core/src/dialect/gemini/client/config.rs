@@ -3,6 +3,7 @@
 use super::object::{Object, invalid};
 use super::schema::json_schema;
 use super::tools::lost;
+use crate::dialect::whole;
 use crate::error::{Error, Kind};
 use crate::ir::{
     Amount, ClientConstraint, Constraint, Effort, Fields, Loss, Origin, Thinking, raw,
@@ -137,18 +138,9 @@ fn number(
         Some(text) => serde_json::from_str(text).map_err(|_| wrong())?,
         None => read,
     };
-    let whole = read
-        .as_f64()
-        .filter(|number| number.fract() == 0.0 && number.abs() < 9e15);
-    match (&read, whole) {
+    match (&read, read.as_f64().and_then(whole::of)) {
         (Value::Number(number), _) if number.is_i64() || number.is_u64() => Ok(raw(&read)),
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "it is whole, and small enough"
-        )]
-        (Value::Number(_), Some(number)) if is_whole || at.0.ends_with('K') => {
-            Ok(raw(&(number as i64)))
-        }
+        (Value::Number(_), Some(number)) if is_whole || at.0.ends_with('K') => Ok(raw(&number)),
         (Value::Number(_), _) if !is_whole => Ok(raw(&read)),
         _ => Err(wrong()),
     }

@@ -4,8 +4,8 @@
 
 use super::{Interactions, tools};
 use crate::dialect::client::{field, invalid, member, model};
-use crate::dialect::elsewhere;
 use crate::dialect::gemini::client::lost;
+use crate::dialect::{elsewhere, whole};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Amount, ClientConstraint, Constraint, Effort, Fields, Loss, Origin, Request, Thinking,
@@ -108,6 +108,7 @@ pub(super) fn read(face: Interactions, body: &[u8]) -> Result<Request, Error> {
         settings.set("stream_options", raw(&json!({"include_usage": true})));
     }
     let mut config = field::<Fields>(&fields, CONFIG, "an object")?.unwrap_or_default();
+    whole::mend(&mut config);
     let mut said = Config::default();
     said.read(&mut config, &mut settings, &mut losses)?;
     let tools = tools::read(&fields, &mut losses)?;

@@ -4,6 +4,7 @@
 
 use super::{invalid, member, need, tools};
 pub(super) use crate::dialect::client::field;
+use crate::dialect::whole;
 use crate::error::{Error, Kind};
 use crate::ir::{
     Amount, ClientConstraint, Constraint, Effort, EnforcedBy, Fields, Loss, Origin, OwnCalls,
@@ -65,11 +66,13 @@ pub(super) fn read_to_count(body: &[u8]) -> Result<Request, Error> {
 const LIMIT: &str = "a whole number from 1";
 
 fn object(body: &[u8]) -> Result<Fields, Error> {
-    serde_json::from_slice(body).map_err(|_| {
+    let mut fields: Fields = serde_json::from_slice(body).map_err(|_| {
         let message =
             "the body is no JSON object: send one object with `model`, `max_tokens` and `messages`";
         Error::new(Kind::InvalidJson, message)
-    })
+    })?;
+    whole::mend(&mut fields);
+    Ok(fields)
 }
 
 fn read_fields(fields: Fields) -> Result<Request, Error> {
@@ -223,6 +226,7 @@ fn thinking(fields: &Fields) -> Result<(Option<Thinking>, Vec<Loss>), Error> {
     let mut said = Vec::new();
     let at = Origin::new("thinking");
     if let Some(mut thinking) = field::<Fields>(fields, "thinking", "an object")? {
+        whole::mend(&mut thinking);
         let kind = member::<String>(&mut thinking, "type", &at, "a string")?;
         let budget = member::<u64>(&mut thinking, "budget_tokens", &at, "a whole number")?;
         match (kind.as_deref(), budget) {

@@ -3,7 +3,7 @@
 use super::Ollama;
 use crate::dialect::chat::client::function_tools;
 use crate::dialect::client::{field, invalid, model, object_arguments};
-use crate::dialect::elsewhere;
+use crate::dialect::{elsewhere, whole};
 use crate::error::{Error, Kind};
 use crate::ir::{
     Amount, ClientConstraint, Constraint, Effort, EnforcedBy, Fields, Loss, Origin, Request,
@@ -62,10 +62,11 @@ fn tools(fields: &Fields) -> Result<Vec<Tool>, Error> {
 
 /// The field at fault, and the remedy.
 pub(super) fn read(form: Ollama, body: &[u8]) -> Result<Request, Error> {
-    let fields: Fields = serde_json::from_slice(body).map_err(|_| {
+    let mut fields: Fields = serde_json::from_slice(body).map_err(|_| {
         let message = "the body is no JSON object: send one object with `model`";
         Error::new(Kind::InvalidJson, message)
     })?;
+    whole::mend(&mut fields);
     let model = model(&fields, "/api/tags")?;
     // Streams are what is made where nothing is said.
     let stream = field::<bool>(&fields, "stream", "true or false")?.unwrap_or(true);
@@ -192,7 +193,10 @@ fn settings(fields: &Fields, model: &str, stream: bool) -> Result<Fields, Error>
 }
 
 fn options(fields: &Fields) -> Result<Fields, Error> {
-    Ok(field::<Fields>(fields, "options", "an object")?.unwrap_or_default())
+    let options = field::<Fields>(fields, "options", "an object")?;
+    let mut options = options.unwrap_or_default();
+    whole::mend(&mut options);
+    Ok(options)
 }
 
 fn number(options: &Fields, name: &str) -> Result<Option<Box<RawValue>>, Error> {

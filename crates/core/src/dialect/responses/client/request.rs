@@ -5,6 +5,7 @@
 use super::field::field;
 use super::{Responses, echo, item, settings, text, tools};
 use crate::dialect::chat::client::stated_thinking;
+use crate::dialect::whole;
 use crate::error::{Error, Kind};
 use crate::ir::{Fields, Request, Wire, raw};
 use std::sync::Arc;
@@ -14,10 +15,12 @@ use std::sync::Arc;
 /// # Errors
 /// It is no object.
 pub(super) fn fields(body: &[u8]) -> Result<Fields, Error> {
-    serde_json::from_slice(body).map_err(|_| {
+    let mut fields: Fields = serde_json::from_slice(body).map_err(|_| {
         let message = "the body is no JSON object: send one object with `model` and `input`";
         Error::new(Kind::InvalidJson, message)
-    })
+    })?;
+    whole::mend(&mut fields);
+    Ok(fields)
 }
 
 /// Reads a request.
