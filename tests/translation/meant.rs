@@ -276,3 +276,19 @@ fn a_whole_number_may_have_a_point_and_no_fraction() {
         assert_eq!(error.param.as_deref(), Some(name), "{path}");
     }
 }
+
+/// As Pydantic dumps a class that has all members there are.
+#[test]
+fn a_flat_tool_beside_an_empty_function_is_nested() {
+    let parameters = json!({"type": "object", "properties": {"q": {"type": "string"}}});
+    let function = json!({"name": "f", "parameters": parameters});
+    let nested = json!({"type": "function", "function": function});
+    for tool in [
+        json!({"type": "function", "name": "f", "parameters": parameters, "function": null}),
+        json!({"type": "function", "name": "f", "parameters": parameters}),
+        json!({"type": null, "function": function}),
+    ] {
+        let (there, _) = sent(CHAT, &asking(&json!({"tools": [tool]})), "openai");
+        assert_eq!(there["tools"], json!([nested]), "{tool}");
+    }
+}

@@ -390,21 +390,24 @@ fn is_strict_mended(tool: &mut Fields) -> bool {
     mend_strict(tool)
 }
 
-/// The tools with the flat ones nested; `None` where none is flat, and no `strict` is a text.
+/// The tools with the flat ones nested, of which some have an empty `function` beside their name (`null`); `None` where none is flat,
+/// and no `strict` is a text.
 fn nested_tools(list: &str) -> Option<Box<RawValue>> {
     let mut tools: Vec<Fields> = serde_json::from_str(list).ok()?;
     let mut changed = false;
     let has_texts = may_say_strict_in_text(list);
     for tool in &mut tools {
-        let kind = tool.raw("type").unwrap_or("\"function\"");
-        let kind: String = serde_json::from_str(kind).ok()?;
+        let said = |name: &str| tool.raw(name).filter(|raw| *raw != "null");
+        let kind: String = serde_json::from_str(said("type").unwrap_or("\"function\"")).ok()?;
+        let is_nested = said(&kind).is_some() && said("type").is_some();
         changed |= has_texts && is_strict_mended(tool);
-        if !["function", "custom"].contains(&kind.as_str()) || tool.has(&kind) && tool.has("type") {
+        if !["function", "custom"].contains(&kind.as_str()) || is_nested {
             continue;
         }
         changed = true;
         tool.remove("type");
-        let body = match tool.remove(&kind) {
+        let body = tool.remove(&kind).filter(|body| body.get() != "null");
+        let body = match body {
             Some(body) => body,
             None => raw(&std::mem::take(tool)),
         };
