@@ -367,6 +367,7 @@ fn what_is_wrong_is_refused_by_its_field() {
         (body(json!({"max_tokens": "9"})), Some("max_tokens")),
         (json!({"model": "m", "max_tokens": 9}), Some("messages")),
         (body(json!({"messages": "hi"})), Some("messages")),
+        (body(json!({"messages": []})), Some("messages")),
         (
             body(json!({"messages": [{"role": "user"}]})),
             Some("messages[0].content"),
@@ -465,6 +466,10 @@ fn what_is_wrong_is_refused_by_its_field() {
         (call(json!({})), Some("tool_choice.type")),
         (call(json!({"type": "required"})), Some("tool_choice.type")),
         (call(json!({"type": "tool"})), Some("tool_choice.name")),
+        (
+            call(json!({"type": "auto", "name": "f"})),
+            Some("tool_choice.name"),
+        ),
         (
             call(json!({"type": "tool", "name": "g"})),
             Some("tool_choice.name"),

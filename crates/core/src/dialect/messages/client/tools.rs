@@ -161,6 +161,14 @@ fn choice(fields: &Fields) -> Result<(Option<ToolChoice>, Option<bool>), Error> 
             return Err(invalid(message, &at));
         }
     };
+    // As Anthropic's own: it names the tool that is meant, and any other could be called.
+    if !matches!(choice, ToolChoice::Named(_))
+        && stated.raw("name").is_some_and(|name| name != "null")
+    {
+        let at = origin.member("name");
+        let message = format!("`{at}` goes with the type `tool`, and not with `{kind}`");
+        return Err(invalid(message, &at));
+    }
     let single: Option<bool> = member(
         &mut stated,
         "disable_parallel_tool_use",

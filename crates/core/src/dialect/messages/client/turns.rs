@@ -20,6 +20,11 @@ pub(super) fn read(fields: &Fields) -> Result<Vec<Turn>, Error> {
         let whole = || invalid("`messages` must be a list of messages", &list);
         odd_item(messages, &list).unwrap_or_else(whole)
     })?;
+    if messages.is_empty() {
+        // Servers behind a chat template fail on it, or answer a prompt of nobody's.
+        let message = "`messages` is empty: send at least one message";
+        return Err(invalid(message, &list));
+    }
     let mut turns = Turns::default();
     let shown = Shown::of(fields);
     turns.system(fields)?;

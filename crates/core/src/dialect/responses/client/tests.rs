@@ -367,13 +367,18 @@ fn a_request_that_is_wrong_is_refused_at_the_field() {
             "tool_choice.name",
         ),
         (
-            json!({"tools": [function("f")], "tool_choice": {"type": "allowed_tools", "tools": []}}),
+            json!({"tools": [function("f")], "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}}),
             "tool_choice.tools",
         ),
         (
             json!({"tools": [function("f")],
-                "tool_choice": {"type": "allowed_tools", "tools": [{"type": "function", "name": "g"}]}}),
+                "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "g"}]}}),
             "tool_choice.tools[0].name",
+        ),
+        (
+            json!({"tools": [function("f")],
+                "tool_choice": {"type": "allowed_tools", "tools": [{"type": "function", "name": "f"}]}}),
+            "tool_choice.mode",
         ),
         (
             json!({"tools": [function("f")],

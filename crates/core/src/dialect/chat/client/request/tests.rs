@@ -386,8 +386,21 @@ fn every_spelling_of_a_tool_choice_is_read() {
         assert_eq!(read(&body).tool_choice, choice, "{body}");
     }
     let mut unknown = with("tools", json!([function("f")]));
-    unknown["tool_choice"] = json!("h");
-    assert_eq!(refused(&unknown).1, "tool_choice");
+    for (value, at) in [
+        (json!("h"), "tool_choice"),
+        (json!({"type": "auto", "name": "f"}), "tool_choice"),
+        (
+            json!({"type": "allowed_tools", "tools": [{"type": "function", "name": "f"}]}),
+            "tool_choice.mode",
+        ),
+        (
+            json!({"type": "allowed_tools", "allowed_tools": {"tools": [{"type": "function", "function": {"name": "f"}}]}}),
+            "tool_choice.mode",
+        ),
+    ] {
+        unknown["tool_choice"] = value;
+        assert_eq!(refused(&unknown).1, at, "{unknown}");
+    }
     assert_eq!(
         read(&with("tools", json!([function("f")]))).tool_choice,
         ToolChoice::Auto

@@ -481,6 +481,11 @@ fn modern_choice(fields: &Fields, tools: &[Tool]) -> Result<Option<ToolChoice>, 
                 );
                 return Err(Error::new(Kind::InvalidRequest, message).at(at));
             }
+            if object.lacks_mode() {
+                let at = "tool_choice.mode";
+                let message = format!("`{at}` is missing: it must be \"auto\" or \"required\"");
+                return Err(Error::new(Kind::InvalidRequest, message).at(at));
+            }
             let choice = object.read().map(Some);
             choice.ok_or_else(|| wrong_choice(EXPECTED))
         }
@@ -506,6 +511,12 @@ fn word_choice(word: &str) -> Option<ToolChoice> {
 }
 
 impl ChoiceObject {
+    /// As a 400 of OpenAI's: nobody could say whether a call is demanded.
+    fn lacks_mode(&self) -> bool {
+        let nested = self.allowed_tools.as_ref().and_then(|it| it.mode.as_ref());
+        self.r#type.as_deref() == Some("allowed_tools") && nested.or(self.mode.as_ref()).is_none()
+    }
+
     fn read(self) -> Option<ToolChoice> {
         let named = self
             .function
@@ -520,9 +531,9 @@ impl ChoiceObject {
                 };
                 let required = match mode.as_deref() {
                     Some("required") => true,
-                    Some("auto") | None => false,
+                    Some("auto") => false,
                     // With `none` nobody could say what is allowed.
-                    Some(_) => return None,
+                    _ => return None,
                 };
                 let names: Option<Vec<String>> = tools
                     .into_iter()
@@ -539,7 +550,8 @@ impl ChoiceObject {
                 })
             }
             Some("function" | "custom" | "tool") | None => named.map(ToolChoice::Named),
-            Some(word) => word_choice(word),
+            // A word that leaves the choice to the model names none.
+            Some(word) => word_choice(word).filter(|_| named.is_none()),
         }
     }
 }

@@ -137,9 +137,10 @@ fn allowed(
     let at = Origin::new("tool_choice");
     let mode: Option<String> = member(&mut choice, "mode", &at, "\"auto\" or \"required\"")?;
     let required = match mode.as_deref() {
-        None | Some("auto") => false,
+        Some("auto") => false,
         Some("required") => true,
-        Some(_) => {
+        // A 400 of OpenAI's too where it is missing: nobody could say whether a call is demanded.
+        _ => {
             return Err(invalid(
                 at.member("mode").0,
                 "must be \"auto\" or \"required\"",
