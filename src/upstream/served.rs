@@ -65,7 +65,17 @@ impl Upstream {
     /// The name that this server has for what a client calls so, where that is another.
     #[must_use]
     pub fn alias(&self, model: &str) -> Option<Arc<str>> {
-        self.served.alias(model).cloned()
+        let own = self.served.alias(model).cloned();
+        own.or_else(|| self.without_latest(model))
+    }
+
+    /// The name without the tag that Ollama's clients put behind each that has none, where this server
+    /// has that alone.
+    fn without_latest(&self, model: &str) -> Option<Arc<str>> {
+        let short = model.strip_suffix(":latest")?;
+        let alias = self.served.alias(short).cloned();
+        let is_meant = !self.lists(model) && (alias.is_some() || self.lists(short));
+        is_meant.then(|| alias.unwrap_or_else(|| short.into()))
     }
 
     /// The names that clients may use for its models, beside those that it lists.
@@ -95,9 +105,11 @@ impl Upstream {
     /// Whether it has a model: as the operator says, else as it lists.
     #[must_use]
     pub fn has(&self, model: &str) -> bool {
-        if self.served.alias(model).is_some() {
-            return true;
-        }
+        self.alias(model).is_some() || self.lists(model)
+    }
+
+    /// The same without what the operator calls otherwise.
+    fn lists(&self, model: &str) -> bool {
         let patterns = &self.served.models;
         match patterns.is_empty() {
             true => self.models.borrow().has(model),
@@ -108,7 +120,7 @@ impl Upstream {
     /// Whether a model is among those that it lists or is said to have by name: of these there is an end, of what
     /// clients write there is none.
     pub(super) fn names_it(&self, model: &str) -> bool {
-        self.served.alias(model).is_some()
+        self.alias(model).is_some()
             || self.served.models.iter().any(|one| one == model)
             || self.models.borrow().has(model)
     }

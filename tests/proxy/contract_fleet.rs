@@ -115,6 +115,32 @@ async fn a_server_is_asked_for_the_models_that_it_has_and_nobody_for_others() {
     assert_eq!(said(&embedding("huge").await), "second");
 }
 
+/// Ollama's clients put the tag behind every name that has none, and other servers have no tags.
+#[tokio::test]
+async fn latest_behind_a_name_means_the_model_that_a_server_lists_without() {
+    let mut first = called("first", &["qwen", "small"]).await;
+    let mut second = called("second", &["llama3:latest", "large"]).await;
+    let proxy = before(&[&first, &second], |config| {
+        config.upstreams[0].aliases = vec![("gpt-4o".to_owned(), "qwen".to_owned())];
+    })
+    .await;
+    for (model, server) in [
+        ("qwen:latest", "first"),
+        ("gpt-4o:latest", "first"),
+        ("llama3:latest", "second"),
+    ] {
+        assert_eq!(said(&ask(&proxy, model).await), server, "{model}");
+    }
+    assert_eq!(ask(&proxy, "mistral:latest").await.status, 404);
+    let asked: Vec<_> = chats(&mut first)
+        .await
+        .iter()
+        .map(|body| body["model"].clone())
+        .collect();
+    assert_eq!(asked, ["qwen", "qwen"]);
+    assert_eq!(chats(&mut second).await[0]["model"], "llama3:latest");
+}
+
 #[tokio::test]
 async fn an_alias_is_asked_for_by_its_models_name_and_patterns_count_instead_of_lists() {
     let mut first = called("first", &["Qwen3-32B"]).await;
