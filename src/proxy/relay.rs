@@ -348,6 +348,7 @@ impl Relay<'_> {
                     if let Some(supposition) = supposition.filter(|_| answer.is_ok()) {
                         supposition.is_borne_out(&planned.exchange.demand.request.model);
                     }
+                    self.count_losses(&planned);
                     planned.target.upstream.succeeded(&search.model);
                     planned.target.upstream.key_serves();
                     if search.has_fallen_back && answer.is_ok() {
@@ -364,6 +365,7 @@ impl Relay<'_> {
                 || upstreams.count() < 2
                 || !search.goes_on(&planned.target.upstream, &failed.error);
             if is_over {
+                self.count_losses(&planned);
                 return self.ended(violated.as_ref(), failed);
             }
             search.fails(failed);

@@ -280,6 +280,24 @@ async fn what_one_server_fails_with_before_its_reply_another_answers() {
 }
 
 #[tokio::test]
+async fn what_is_lost_is_counted_once_a_request_however_many_servers_it_went_to() {
+    let bad = having(&["m"], |_got| {
+        vec![reply(503, JSON, r#"{"error":{"message":"busy"}}"#)]
+    })
+    .await;
+    let good = called("good", &["m"]).await;
+    let proxy = before(&[&bad, &good], |config| config.balance = Balance::First).await;
+    let salted = PLAIN.replace("{\"model\"", "{\"cache_salt\":\"x\",\"model\"");
+    let got = proxy.chat(&salted).await.reply().await;
+    assert_eq!(said(&got), "good");
+    assert_eq!(got.header("x-isogloss-losses"), Some("1; /cache_salt"));
+    let told = proxy.metrics.render();
+    let mut lines = told.lines();
+    let line = lines.find(|line| line.starts_with("isogloss_losses_total{"));
+    assert!(line.is_some_and(|line| line.ends_with("} 1")), "{line:?}");
+}
+
+#[tokio::test]
 async fn a_server_that_fails_is_put_aside_and_its_word_is_passed_on_where_nobody_else_is() {
     let slow = "retry-after: 30\r\ncontent-type: application/json\r\n";
     let limited = move |_got: &Got| vec![reply(429, slow, r#"{"error":{"message":"slow down"}}"#)];

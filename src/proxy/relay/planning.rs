@@ -216,6 +216,14 @@ impl Relay<'_> {
         self.query.as_deref().filter(is_kept)
     }
 
+    /// Counts what the server was not told whose word the client gets: a request that is planned again, for another server or by
+    /// what was learnt, loses each thing once.
+    pub(super) fn count_losses(&self, planned: &Planned) {
+        for loss in &planned.exchange.losses {
+            self.app.metrics.loss(loss);
+        }
+    }
+
     /// Tells what is planned, and notes that a request goes to the worker.
     pub(super) fn entered(
         &self,
@@ -226,9 +234,6 @@ impl Relay<'_> {
         checks: Arc<Checks>,
     ) -> Result<Planned, Error> {
         self.record.planned(&target.rule, &exchange);
-        for loss in &exchange.losses {
-            self.app.metrics.loss(loss);
-        }
         let path = upstream_target(&exchange.path(), self.query_for(&exchange))?;
         let flight = target.upstream.enter(|| exchange.constraints())?;
         Ok(Planned {
