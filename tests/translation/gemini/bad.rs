@@ -92,6 +92,14 @@ fn what_cannot_be_is_refused_by_its_own_name() {
             "generationConfig.maxOutputTokens",
         ),
         (
+            config(json!({"maxOutputTokens": -1})),
+            "generationConfig.maxOutputTokens",
+        ),
+        (
+            config(json!({"max_output_tokens": "0"})),
+            "generationConfig.max_output_tokens",
+        ),
+        (
             config(json!({"candidateCount": 0})),
             "generationConfig.candidateCount",
         ),

@@ -19,7 +19,7 @@ const SETTINGS: [(&str, &str, &str); 9] = [
     ("temperature", "temperature", "a number"),
     ("topP", "top_p", "a number"),
     ("topK", "top_k", "a number"),
-    ("maxOutputTokens", "max_tokens", "a whole number"),
+    ("maxOutputTokens", "max_tokens", "a whole number from 1"),
     ("seed", "seed", "a whole number"),
     ("presencePenalty", "presence_penalty", "a number"),
     ("frequencyPenalty", "frequency_penalty", "a number"),
@@ -95,7 +95,12 @@ pub(super) fn read(
     for (name, known, expected) in SETTINGS {
         if let Some((at, value)) = config.raw(name) {
             let is_whole = expected.starts_with("a whole");
-            settings.set(known, number(&value, is_whole, &at, expected)?);
+            let number = number(&value, is_whole, &at, expected)?;
+            // "max_output_tokens must be positive", as Gemini's own API says.
+            if known == "max_tokens" && number.get().starts_with(['-', '0']) {
+                return Err(invalid(&at, &format!("must be {expected}")));
+            }
+            settings.set(known, number);
         }
     }
     let candidates = candidates(settings, &at)?;
