@@ -540,3 +540,32 @@ fn calls_that_end_the_thoughts_are_calls() {
         }
     }
 }
+
+/// vLLM's word for it on Chat's route.
+#[test]
+fn who_wants_no_reasoning_included_is_told_none_of_other_wires() {
+    let path = "/v1/chat/completions";
+    let body = |includes: bool| json!({"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "hi"}], "include_reasoning": includes});
+    let thought = json!({"type": "thinking", "thinking": "hmm", "signature": "S=="});
+    let reply = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
+        "content": [thought, {"type": "text", "text": "yes"}], "stop_reason": "end_turn", "stop_sequence": null,
+        "usage": {"input_tokens": 4, "output_tokens": 1}})
+    .to_string();
+    for (includes, told) in [(true, json!("hmm")), (false, Value::Null)] {
+        let mut exchange = planned(path, body(includes), false, &rule("anthropic"));
+        let lost = |exchange: &Exchange| {
+            let mut losses = exchange.losses.iter();
+            losses.any(|loss| loss.pointer == "/include_reasoning")
+        };
+        assert_eq!(lost(&exchange), includes);
+        let checks = exchange.compile(&SchemaLimits::default()).unwrap();
+        let said = exchange::reply(&exchange, &checks, Ids::new(1), reply.as_bytes()).unwrap();
+        let said: Value = serde_json::from_slice(&said.body).unwrap();
+        let message = &said["choices"][0]["message"];
+        assert_eq!(message["reasoning_content"], told, "{said}");
+        assert_eq!(message["content"], "yes");
+        // Who knows it is told.
+        let exchange = planned(path, body(includes), false, &rule("vllm@0.32.0"));
+        assert!(exchange.sent().is_none() && !lost(&exchange));
+    }
+}

@@ -276,6 +276,11 @@ fn planned(mut demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<Exc
             rewritten
                 .losses
                 .extend(demand.client.unsaid(&demand.request));
+            if demand.request.hides_thoughts {
+                // Chat's word for it: who is told none on the way back has lost nothing.
+                let is_done = |loss: &Loss| loss.pointer == "/include_reasoning";
+                rewritten.losses.retain(|loss| !is_done(loss));
+            }
             draft = Some(*typed);
             asked = Some(written);
         }

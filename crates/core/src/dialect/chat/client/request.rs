@@ -97,7 +97,8 @@ pub fn read_request(body: &[u8]) -> Result<Request, Error> {
         idle,
         losses,
         legacy_functions,
-        hides_thoughts: false,
+        // vLLM's word, which servers of Chat's wire are told as it stands.
+        hides_thoughts: fields.raw("include_reasoning") == Some("false"),
         hosted_choice: None,
         takes_hosted: false,
         own_calls: None,
