@@ -392,6 +392,38 @@ fn a_server_that_is_shown_no_calls_is_told_them_in_its_models_own_markup() {
 }
 
 #[test]
+fn the_model_goes_on_with_words_that_are_marked_in_the_servers_own_way() {
+    let turn = |more: Value| {
+        let mut turn = json!({"role": "assistant", "content": "Once upon"});
+        turn.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        json!({"model": "m", "messages": [{"role": "user", "content": "A tale."}, turn]})
+    };
+    let marked = turn(json!({"prefix": true, "refusal": null}));
+    let exchange = planned(CHAT, &marked, &rule("mistral")).unwrap();
+    let told = sent(&marked, &exchange)["messages"].clone();
+    assert_eq!(
+        told[1],
+        json!({"role": "assistant", "content": "Once upon", "prefix": true})
+    );
+    assert_eq!(told.as_array().unwrap().len(), 2, "{told}");
+    assert!(exchange.losses.is_empty(), "{:?}", exchange.losses);
+    // Unmarked, it is a 400 there; another's mark is no member of its messages.
+    for more in [
+        json!({}),
+        json!({"prefix": false}),
+        json!({"partial": true}),
+    ] {
+        let body = turn(more.clone());
+        let exchange = planned(CHAT, &body, &rule("mistral")).unwrap();
+        let told = sent(&body, &exchange)["messages"].clone();
+        assert_eq!(told.as_array().unwrap().len(), 3, "{more}: {told}");
+        assert_eq!(told[1].get("partial"), None, "{told}");
+    }
+}
+
+#[test]
 fn what_it_costs_is_told_once_of_each_kind() {
     let turns = chat_turns();
     let body = body(CHAT, &turns);

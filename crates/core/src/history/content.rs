@@ -89,11 +89,13 @@ fn with_thoughts(turn: &mut Turn) {
 /// model's.
 fn without_extras(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
     let mut others = Vec::new();
+    let prefill = to.history.prefill.as_ref();
+    let prefill = prefill.filter(|_| turn.role == Role::Assistant);
+    // By which the server goes on with these words.
+    let mark = prefill.and_then(|prefill| prefill.mark.as_deref());
+    let is_extra = |name: &&str| *name != "name" && !name.contains('/') && Some(*name) != mark;
     for below in turn.unknown.drain(..) {
-        match below
-            .strip_prefix('/')
-            .filter(|name| *name != "name" && !name.contains('/'))
-        {
+        match below.strip_prefix('/').filter(is_extra) {
             Some(name) => {
                 let reason = || {
                     format!(

@@ -34,6 +34,8 @@ pub struct Prefill {
     pub send: Map<String, Value>,
     /// Whether its replies begin with those words.
     pub repeats: bool,
+    /// The member of the model's message by which clients of its own say it, where it refuses members that it does not know.
+    pub mark: Option<String>,
 }
 
 /// What a server takes back of what servers signed.

@@ -83,6 +83,7 @@ pub(super) fn prefill(
     let prefill = Prefill {
         send: sent(file, keys, remedy)?,
         repeats: keys.boolean(file, "repeats"),
+        mark: keys.string(file, "mark").map(|mark| mark.into_inner()),
     };
     Some((String::new(), Arc::new(prefill)))
 }

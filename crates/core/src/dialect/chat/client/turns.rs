@@ -131,7 +131,9 @@ fn turn(index: usize, origin: Origin, mut fields: Fields) -> Result<Turn, Error>
         turn.unknown.push("/name".to_owned());
     }
     for (name, value) in &fields.0 {
-        if !matches!(value.get(), "null" | "[]" | "\"\"" | "{}") {
+        // That the words are no beginning (Mistral's, Moonshot's) is what every message is taken for.
+        let is_no_mark = value.get() == "false" && ["prefix", "partial"].contains(&name.as_str());
+        if !matches!(value.get(), "null" | "[]" | "\"\"" | "{}") && !is_no_mark {
             let name = name.replace('~', "~0").replace('/', "~1");
             turn.unknown.push(format!("/{name}"));
         }

@@ -222,8 +222,12 @@ fn retold(
     let (is_alone, is_spare) = (turn.edits.has(Edits::EXTRAS), turn.edits.has(Edits::NULLS));
     if is_alone || is_spare {
         let before = message.0.len();
+        let prefill = ask.history().prefill.as_ref();
+        let prefill = prefill.filter(|_| turn.role == Role::Assistant);
+        let mark = prefill.and_then(|prefill| prefill.mark.as_deref());
         message.0.retain(|name, value| {
-            let is_its_own = MEMBERS.contains(&name.as_str()) || written.get(name).is_some();
+            let is_known = MEMBERS.contains(&name.as_str()) || mark == Some(name.as_str());
+            let is_its_own = is_known || written.get(name).is_some();
             let says_nothing = matches!(value.get(), "null" | "[]") && name != "content";
             (is_its_own || !is_alone) && !says_nothing
         });
