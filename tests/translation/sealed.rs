@@ -158,6 +158,105 @@ fn the_signature_of_a_whole_reply_stands_on_its_first_call_and_on_nothing_else()
     }
 }
 
+/// A request in the words of a client, after what is said to it, and what it gets.
+fn next_in(path: &str, said: &[Value]) -> Value {
+    let schema = json!({"type": "object"});
+    let user = json!({"role": "user", "content": "hi"});
+    let results = |kind: &str, id: &str| -> Vec<Value> {
+        let calls = said.iter().filter(|item| item["type"] == "function_call");
+        calls
+            .map(|call| json!({"type": kind, "call_id": call[id], "output": "1", "result": "1"}))
+            .collect()
+    };
+    match path {
+        "/v1/responses" => {
+            let mut input = [vec![user], said.to_vec()].concat();
+            for mut result in results("function_call_output", "call_id") {
+                result.as_object_mut().unwrap().remove("result");
+                input.push(result);
+            }
+            json!({"model": "m", "store": false, "input": input, "tools": [{"type": "function", "name": "f", "parameters": schema}]})
+        }
+        "/v1beta/interactions" => {
+            let mut input = vec![json!({"type": "user_input", "content": "hi"})];
+            input.extend_from_slice(said);
+            for mut result in results("function_result", "id") {
+                result.as_object_mut().unwrap().remove("output");
+                input.push(result);
+            }
+            json!({"model": "m", "store": false, "input": input, "tools": [{"type": "function", "name": "f", "parameters": schema}]})
+        }
+        _ => {
+            let mut contents = vec![json!({"role": "user", "parts": [{"text": "hi"}]})];
+            if !said.is_empty() {
+                let calls = said
+                    .iter()
+                    .filter_map(|part| part["functionCall"]["id"].as_str());
+                let results: Vec<Value> = calls
+                    .map(|id| json!({"functionResponse": {"id": id, "name": "f", "response": {"a": 1}}}))
+                    .collect();
+                contents.push(json!({"role": "model", "parts": said}));
+                contents.push(json!({"role": "user", "parts": results}));
+            }
+            json!({"contents": contents, "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": schema}]}]})
+        }
+    }
+}
+
+/// Anthropic takes blocks of thinking back in the order in which it gave them.
+#[test]
+fn thoughts_between_calls_stay_between_them() {
+    let thought = |text: &str| json!({"type": "thinking", "thinking": text, "signature": format!("{text}==")});
+    let hidden = |text: &str| json!({"type": "redacted_thinking", "data": text});
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    for content in [
+        vec![thought("A"), call("toolu_1"), thought("B"), call("toolu_2")],
+        vec![hidden("A"), call("toolu_1"), hidden("B"), call("toolu_2")],
+        vec![
+            thought("A"),
+            text("I look."),
+            call("toolu_1"),
+            hidden("B"),
+            call("toolu_2"),
+        ],
+    ] {
+        let reply = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content,
+            "stop_reason": "tool_use", "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1}});
+        for (path, said) in [
+            ("/v1/responses", "/output"),
+            ("/v1beta/interactions", "/steps"),
+            (
+                "/v1beta/models/m:generateContent",
+                "/candidates/0/content/parts",
+            ),
+        ] {
+            let planned = |body: &Value| {
+                let client = passage::client(path).unwrap();
+                let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
+                exchange::plan(demand, &rule("anthropic")).unwrap()
+            };
+            let exchange = planned(&next_in(path, &[]));
+            let known = checks(&exchange).unwrap();
+            let body = reply.to_string();
+            let told = exchange::reply(&exchange, &known, Ids::new(1), body.as_bytes()).unwrap();
+            let told: Value = serde_json::from_slice(&told.body).unwrap();
+            let said = told.pointer(said).and_then(Value::as_array).unwrap();
+            let next = planned(&next_in(path, said));
+            let sent: Value = serde_json::from_slice(next.sent().unwrap()).unwrap();
+            let back = sent["messages"][1]["content"].as_array().unwrap();
+            let kinds = |all: &[Value]| -> Vec<String> {
+                let kind = |block: &Value| {
+                    let seen = block["thinking"].as_str().or(block["data"].as_str());
+                    seen.or(block["type"].as_str()).unwrap().to_owned()
+                };
+                all.iter().map(kind).collect()
+            };
+            assert_eq!(kinds(back), kinds(&content), "{path}: {sent}");
+        }
+    }
+}
+
 /// What stands beside a call's own members (Gemini's signature of it, on its route for Chat's clients) the client has to send back:
 /// the AI SDK and openai-python keep it.
 #[test]

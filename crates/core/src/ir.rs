@@ -52,7 +52,8 @@ pub use thoughts::{Begin, Thoughts};
 pub use tool::{Hosted, OwnCalls, Published, Tool, ToolChoice, ToolInput};
 pub use tool_names::{plain_key, plain_name};
 pub use turn::{
-    Call, CallInput, Claimed, Edits, Failed, Part, Role, Stated, Turn, image_type, media_type,
+    Behind, Call, CallInput, Claimed, Edits, Failed, Held, Part, Role, Stated, Turn, image_type,
+    media_type,
 };
 pub use violation::{Quote, Violation};
 pub use wire::{Framing, Wire};

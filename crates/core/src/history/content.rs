@@ -67,7 +67,7 @@ fn in_one(turn: &mut Turn) {
 fn without_thoughts(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
     let reason = || format!("the messages of {} have no place for it", to.title);
     let stated = turn.reasoning.take().map(|stated| stated.origin);
-    let sealed = turn.sealed.drain(..).map(|(origin, _)| origin);
+    let sealed = turn.sealed.drain(..).map(|held| held.origin);
     for origin in stated.into_iter().chain(sealed) {
         ledger.lose("thoughts", &origin, reason);
         turn.edits.add(Edits::THOUGHTS);
@@ -170,9 +170,9 @@ fn own_thoughts(turn: &mut Turn, to: &Fitting<'_>, ledger: &mut Ledger) {
     {
         turn.edits.add(Edits::THOUGHTS);
     }
-    for (origin, _) in std::mem::take(&mut turn.sealed) {
+    for held in std::mem::take(&mut turn.sealed) {
         let reason = || format!("{} cannot read what another server signed", to.title);
-        ledger.lose("sealed", &origin, reason);
+        ledger.lose("sealed", &held.origin, reason);
         turn.edits.add(Edits::THOUGHTS);
     }
 }
@@ -196,9 +196,9 @@ pub(super) fn ending_thoughts(turns: &mut [Turn], to: &Fitting<'_>, ledger: &mut
         }
         // What is readable of them goes along: it is not taken without the signature.
         turn.reasoning = None;
-        for (origin, _) in std::mem::take(&mut turn.sealed) {
+        for held in std::mem::take(&mut turn.sealed) {
             let reason = || format!("{} takes no turn that ends with thoughts", to.title);
-            ledger.lose("ending_thoughts", &origin, reason);
+            ledger.lose("ending_thoughts", &held.origin, reason);
         }
         turn.edits.add(Edits::THOUGHTS);
     }

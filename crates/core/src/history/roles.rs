@@ -124,10 +124,10 @@ pub(super) fn join(last: &mut Turn, mut turn: Turn) {
         last.index = turn.index;
         last.unknown = turn.unknown;
     }
+    last.hold_on(std::mem::take(&mut turn.sealed));
     last.parts.append(&mut turn.parts);
     last.calls.append(&mut turn.calls);
     last.resolutions.append(&mut turn.resolutions);
-    last.sealed.append(&mut turn.sealed);
     last.reasoning = match (last.reasoning.take(), turn.reasoning) {
         (Some(mut first), Some(second)) => {
             first.text.push('\n');

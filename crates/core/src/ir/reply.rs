@@ -172,6 +172,22 @@ impl Choice {
         }
     }
 
+    /// What is to be sent back that came behind so many of the deltas: a block of thinking where it came, and first of all the
+    /// signatures of texts, which are those of the whole.
+    #[must_use]
+    pub fn sealed_behind(&self, deltas: usize) -> Vec<Sealed> {
+        // Nothing comes behind the finish.
+        let last = self.deltas.len() - usize::from(self.has_ended());
+        let all = self.sealed.iter().zip(&self.sealed_at);
+        let is_there = |(sealed, (at, _)): &(&Sealed, &(usize, usize))| match sealed {
+            Sealed::Thinking(_) => last.min(*at) == deltas,
+            Sealed::Signature(_) => deltas == 0,
+        };
+        all.filter(is_there)
+            .map(|(sealed, _)| sealed.clone())
+            .collect()
+    }
+
     /// Gives it other deltas: `ends` says for each how many of the new ones are there behind it.
     pub fn replace(&mut self, deltas: Vec<Delta>, ends: &[usize]) {
         let moved = |at: usize| match at.checked_sub(1) {

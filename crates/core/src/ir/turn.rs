@@ -33,8 +33,8 @@ pub struct Turn {
     pub reasoning: Option<Stated>,
     /// Thoughts with a signature of ours, which is still to be proven.
     pub claimed: Vec<Claimed>,
-    /// What only the server that made it can read, and where it stands.
-    pub sealed: Vec<(Origin, Sealed)>,
+    /// What only the server that made it can read.
+    pub sealed: Vec<Held>,
     /// The calls that an assistant made.
     pub calls: Vec<Call>,
     /// The id of the call that a tool's turn answers.
@@ -122,6 +122,27 @@ pub struct Claimed {
     pub stated: Stated,
     /// Its signature; empty where it has none.
     pub signature: String,
+}
+
+/// What a server sealed of a turn, and its place there: Anthropic takes blocks of thinking back in the order in which it gave them
+/// alone, among texts and calls (its documentation of interleaved thinking).
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// Where it stands.
+    pub origin: Origin,
+    /// The thing itself.
+    pub sealed: Sealed,
+    /// What of the turn stands before it.
+    pub behind: Behind,
+}
+
+/// How much of a turn stands before something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Behind {
+    /// How many of its parts.
+    pub parts: usize,
+    /// How many of its calls.
+    pub calls: usize,
 }
 
 /// A part of a turn.
@@ -362,6 +383,45 @@ impl Turn {
             Some(id) => Cow::Borrowed(id),
             None => Cow::Owned(place_id(self.index.saturating_sub(1), 0)),
         }
+    }
+
+    /// All that it says and calls as yet.
+    #[must_use]
+    pub fn behind(&self) -> Behind {
+        Behind {
+            parts: self.parts.len(),
+            calls: self.calls.len(),
+        }
+    }
+
+    /// Notes something sealed that stands behind all of it.
+    pub fn hold(&mut self, origin: Origin, sealed: Sealed) {
+        let behind = self.behind();
+        self.sealed.push(Held {
+            origin,
+            sealed,
+            behind,
+        });
+    }
+
+    /// Takes along what is sealed of a turn that goes on with this one, before that one's parts and calls are taken along.
+    pub fn hold_on(&mut self, more: Vec<Held>) {
+        let before = self.behind();
+        self.sealed.extend(more.into_iter().map(|held| {
+            let behind = Behind {
+                parts: before.parts + held.behind.parts,
+                calls: before.calls + held.behind.calls,
+            };
+            Held { behind, ..held }
+        }));
+    }
+
+    /// Whether a block of thinking stands behind its last part: a text that follows is another one.
+    #[must_use]
+    pub fn thinks_behind_parts(&self) -> bool {
+        self.sealed.last().is_some_and(|held| {
+            matches!(held.sealed, Sealed::Thinking(_)) && held.behind.parts == self.parts.len()
+        })
     }
 
     /// The texts alone, a line each.

@@ -267,7 +267,7 @@ fn answer(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
     }
     ask.lose_blocks(turn);
     let mut out = parts(ask, turn)?;
-    let signature = turn.sealed.iter().find_map(|(_, sealed)| match sealed {
+    let signature = turn.sealed.iter().find_map(|held| match &held.sealed {
         Sealed::Signature(signature) => Some(signature),
         Sealed::Thinking(_) => None,
     });

@@ -13,7 +13,9 @@ use crate::dialect::server::{
     About, Editor, Reader, Render, ReplyFault, Server, Sink, Verbatim, Written, mended,
 };
 use crate::error::Error;
-use crate::ir::{CallIds, EnforcedBy, Fields, Part, Role, Sealed, ToolChoice, Turn, Wire, raw};
+use crate::ir::{
+    Behind, CallIds, EnforcedBy, Fields, Held, Part, Role, Sealed, ToolChoice, Turn, Wire, raw,
+};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -211,21 +213,34 @@ fn goes_on_without_thoughts(turns: &[Turn]) -> bool {
     let goes_on = back.peek().is_some_and(|turn| turn.role == Role::Tool);
     let own = back.take_while(|turn| !is_users(turn));
     let first = own.filter(|turn| turn.role == Role::Assistant).last();
-    goes_on && first.is_some_and(|turn| thoughts(turn).next().is_none())
+    goes_on && first.is_some_and(|turn| !begins_with_thoughts(turn))
+}
+
+fn begins_with_thoughts(turn: &Turn) -> bool {
+    let is_blank = |part: &Part| matches!(part, Part::Text { text, .. } if text.trim().is_empty());
+    thoughts(turn).next().is_some_and(|(held, _)| {
+        let mut before = turn.parts.iter().take(held.behind.parts);
+        held.behind.calls == 0 && before.all(is_blank)
+    })
 }
 
 /// Its thoughts that are this server's; of those that were signed here it knows no signature.
-fn thoughts(turn: &Turn) -> impl Iterator<Item = &RawValue> {
-    turn.sealed.iter().filter_map(|(_, sealed)| match sealed {
-        Sealed::Thinking(block) if !editor::is_ours(block) => Some(&**block),
+fn thoughts(turn: &Turn) -> impl Iterator<Item = (&Held, &RawValue)> {
+    turn.sealed.iter().filter_map(|held| match &held.sealed {
+        Sealed::Thinking(block) if !editor::is_ours(block) => Some((held, &**block)),
         Sealed::Thinking(_) | Sealed::Signature(_) => None,
     })
 }
 
-/// The parts as blocks; empty texts are refused, and say nothing.
+/// The parts as blocks.
 fn blocks(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
+    self::parts(ask, turn, &turn.parts)
+}
+
+/// Some parts of a turn as blocks; empty texts are refused, and say nothing.
+fn parts(ask: &Ask<'_>, turn: &Turn, parts: &[Part]) -> Result<Vec<Value>, Error> {
     let mut blocks = Vec::new();
-    for part in &turn.parts {
+    for part in parts {
         let (mut block, cache) = match part {
             // "text content blocks must contain non-whitespace text"
             Part::Text { text, .. } if text.trim().is_empty() => continue,
@@ -270,12 +285,12 @@ fn blocks(ask: &Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
 }
 
 fn assistant(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
-    let mut content: Vec<Value> = thoughts(turn).map(|block| json!(block)).collect();
-    if let Some(thought) = turn.reasoning.as_ref().filter(|_| content.is_empty()) {
+    let has_none = thoughts(turn).next().is_none();
+    if let Some(thought) = turn.reasoning.as_ref().filter(|_| has_none) {
         let reason = "thinking is taken back only with its signature: send `thinking_blocks` back";
         ask.lose(&thought.origin.pointer(), reason, EnforcedBy::Nobody);
     }
-    content.extend(blocks(ask, turn)?);
+    let mut content = in_order(ask, turn)?;
     let is_last = (ask.turns_and_failures().last()).is_some_and(|last| std::ptr::eq(last, turn));
     if let Some(block) = content
         .last_mut()
@@ -291,7 +306,54 @@ fn assistant(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
             ask.lose(&turn.origin.pointer(), reason, EnforcedBy::Nobody);
         }
     }
-    for (index, call) in turn.calls.iter().enumerate() {
+    Ok(content)
+}
+
+/// What the model said and called, with its thoughts where they stood: "you cannot rearrange or modify the sequence of these blocks"
+/// (Anthropic's documentation of extended thinking). Texts are told before calls where no thoughts stand between them.
+fn in_order(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
+    let mut content = Vec::new();
+    let mut told = Behind::default();
+    // Of the blocks that stand at the end.
+    let mut ending = Vec::new();
+    for (held, block) in thoughts(turn) {
+        let before = content.len();
+        told = tell_until(ask, turn, told, held.behind, &mut content)?;
+        if content.len() > before {
+            ending.clear();
+        }
+        content.push(json!(block));
+        ending.push(held.origin.pointer());
+    }
+    let before = content.len();
+    tell_until(ask, turn, told, turn.behind(), &mut content)?;
+    if content.len() == before && content.len() > ending.len() {
+        // "The final block in an assistant message cannot be `thinking`"
+        content.truncate(before - ending.len());
+        if let Some(pointer) = ending.first() {
+            let reason = format!("{} takes no turn that ends with thoughts", ask.title);
+            ask.lose(pointer, &reason, EnforcedBy::Nobody);
+        }
+    }
+    Ok(content)
+}
+
+/// Tells the parts, and then the calls, of a turn between two places in it; how much of it is told then.
+fn tell_until(
+    ask: &mut Ask<'_>,
+    turn: &Turn,
+    told: Behind,
+    until: Behind,
+    content: &mut Vec<Value>,
+) -> Result<Behind, Error> {
+    let until = Behind {
+        parts: until.parts.clamp(told.parts, turn.parts.len()),
+        calls: until.calls.clamp(told.calls, turn.calls.len()),
+    };
+    let said = turn.parts.get(told.parts..until.parts).unwrap_or_default();
+    content.extend(parts(ask, turn, said)?);
+    let calls = turn.calls.iter().enumerate();
+    for (index, call) in calls.take(until.calls).skip(told.calls) {
         content.push(json!({
             "type": "tool_use",
             "id": clean(&turn.id_of(call, index)),
@@ -299,7 +361,7 @@ fn assistant(ask: &mut Ask<'_>, turn: &Turn) -> Result<Vec<Value>, Error> {
             "input": ask.input(&call.input),
         }));
     }
-    Ok(content)
+    Ok(until)
 }
 
 /// An id as this wire takes it: other servers' ids may have letters that are refused here.

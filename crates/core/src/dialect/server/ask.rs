@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Kind};
 use crate::ir::{
-    CallInput, Constraint, Draft, EnforcedBy, Failed, Fields, History, Loss, Notation, Origin,
-    Part, Sealed, Stated, Tool, ToolChoice, ToolInput, Turn, raw,
+    CallInput, Constraint, Draft, EnforcedBy, Failed, Fields, Held, History, Loss, Notation, Part,
+    Sealed, Stated, Tool, ToolChoice, ToolInput, Turn, raw,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -272,7 +272,7 @@ impl<'t> Ask<'t> {
 
     /// Notes blocks of thinking, which are of another server.
     pub(in crate::dialect) fn lose_blocks(&mut self, turn: &Turn) {
-        for (origin, sealed) in &turn.sealed {
+        for Held { origin, sealed, .. } in &turn.sealed {
             if matches!(sealed, Sealed::Thinking(_)) {
                 let reason = format!("the messages of {} have no place for it", self.title);
                 self.lose(&origin.pointer(), &reason, EnforcedBy::Nobody);
@@ -289,12 +289,12 @@ impl<'t> Ask<'t> {
     pub(in crate::dialect) fn lose_sealed_but(
         &mut self,
         turn: &Turn,
-        is_told: impl Fn(&(Origin, Sealed)) -> bool,
+        is_told: impl Fn(&Held) -> bool,
     ) {
         let calls = turn.calls.iter().filter(|call| call.signature.is_some());
         let calls = calls.map(|call| &call.origin);
-        let sealed = turn.sealed.iter().filter(|sealed| !is_told(sealed));
-        for origin in sealed.map(|(origin, _)| origin).chain(calls) {
+        let sealed = turn.sealed.iter().filter(|held| !is_told(held));
+        for origin in sealed.map(|held| &held.origin).chain(calls) {
             let reason = format!("{} cannot read what another server signed", self.title);
             self.lose(&origin.pointer(), &reason, EnforcedBy::Nobody);
         }

@@ -4,7 +4,9 @@ mod returned;
 
 use crate::dialect::client::{call_input, odd_item};
 use crate::error::{Error, Kind};
-use crate::ir::{Call, CallInput, Edits, Fields, Origin, Part, Role, Sealed, Stated, Turn, raw};
+use crate::ir::{
+    Behind, Call, CallInput, Edits, Fields, Held, Origin, Part, Role, Sealed, Stated, Turn, raw,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -170,9 +172,15 @@ fn reasoning(fields: &mut Fields, origin: &Origin) -> Result<Option<Stated>, Err
     Ok(found)
 }
 
-/// What other servers want back as it came, under the names that Chat's clients keep it by.
-fn sealed(fields: &mut Fields, origin: &Origin) -> Result<Vec<(Origin, Sealed)>, Error> {
+/// What other servers want back as it came, under the names that Chat's clients keep it by: its place among texts and calls no such
+/// message tells.
+fn sealed(fields: &mut Fields, origin: &Origin) -> Result<Vec<Held>, Error> {
     let mut sealed = Vec::new();
+    let held = |name: &str, sealed: Sealed| Held {
+        origin: origin.member(name),
+        sealed,
+        behind: Behind::default(),
+    };
     let blocks: Option<Vec<Box<RawValue>>> = member(fields, "thinking_blocks", origin)?;
     for mut block in blocks.unwrap_or_default() {
         // Its place in a stream, which no server signed.
@@ -181,11 +189,11 @@ fn sealed(fields: &mut Fields, origin: &Origin) -> Result<Vec<(Origin, Sealed)>,
         {
             block = raw(&known);
         }
-        sealed.push((origin.member("thinking_blocks"), Sealed::Thinking(block)));
+        sealed.push(held("thinking_blocks", Sealed::Thinking(block)));
     }
     let extra = fields.remove("extra_content");
     if let Some(text) = extra.and_then(|raw| signature(&serde_json::from_str(raw.get()).ok()?)) {
-        sealed.push((origin.member("extra_content"), Sealed::Signature(text)));
+        sealed.push(held("extra_content", Sealed::Signature(text)));
     }
     Ok(sealed)
 }

@@ -5,7 +5,7 @@ use crate::dialect::server::CHAT_PATH;
 use crate::dialect::server::ask::{Ask, choice_of, text_format};
 use crate::error::Error;
 use crate::ir::{
-    CallInput, Constraint, Fields, Origin, Part, Refusal, Role, Sealed, Sealing, Tool, ToolChoice,
+    CallInput, Constraint, Fields, Held, Part, Refusal, Role, Sealed, Sealing, Tool, ToolChoice,
     ToolInput, Turn, raw, raw_string,
 };
 use serde_json::{Value, json};
@@ -142,8 +142,8 @@ pub(super) fn message(ask: &mut Ask<'_>, turn: &Turn) -> Result<Value, Error> {
 }
 
 /// What providers behind OpenRouter signed.
-fn details_of((_, sealed): &(Origin, Sealed)) -> Option<Vec<Value>> {
-    match sealed {
+fn details_of(held: &Held) -> Option<Vec<Value>> {
+    match &held.sealed {
         Sealed::Thinking(block) => details::of(block),
         Sealed::Signature(_) => None,
     }
@@ -152,8 +152,8 @@ fn details_of((_, sealed): &(Origin, Sealed)) -> Option<Vec<Value>> {
 /// What servers signed, as gateways to them take it.
 fn seal(message: &mut Value, turn: &Turn) {
     let mut blocks = Vec::new();
-    for (_, sealed) in &turn.sealed {
-        match sealed {
+    for held in &turn.sealed {
+        match &held.sealed {
             Sealed::Thinking(block) if details::of(block).is_some() => {}
             Sealed::Thinking(block) => blocks.push(block),
             Sealed::Signature(signature) => message["extra_content"] = signed(signature),

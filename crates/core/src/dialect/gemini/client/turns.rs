@@ -4,7 +4,8 @@ use super::super::sealed;
 use super::object::{Object, invalid, listed};
 use crate::error::{Error, Kind};
 use crate::ir::{
-    Call, CallInput, Failed, Fields, Origin, Part, Role, Sealed, Stated, Turn, media_type,
+    Behind, Call, CallInput, Failed, Fields, Held, Origin, Part, Role, Sealed, Stated, Turn,
+    media_type,
 };
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -60,14 +61,27 @@ struct PartHead {
 
 impl PartHead {
     /// The thoughts of another server that are signed here, wherever their signature found a place.
-    fn thoughts(&self) -> Vec<(Origin, Sealed)> {
+    fn thoughts(&self, behind: Behind) -> Vec<Held> {
         let Some((at, signature)) = &self.signature else {
             return Vec::new();
         };
-        let blocks = sealed::read(signature).into_iter();
-        blocks
-            .map(|block| (at.clone(), Sealed::Thinking(block)))
-            .collect()
+        let held = |block| Held {
+            origin: at.clone(),
+            sealed: Sealed::Thinking(block),
+            behind,
+        };
+        sealed::read(signature).into_iter().map(held).collect()
+    }
+}
+
+/// Where thoughts belong that stand on a text or a call since they had no words of their own: at the turn's beginning or right behind
+/// the thoughts before, since a text may have been told before there was a call to put them on; but behind the calls that are there.
+fn thought_before(turn: &Turn) -> Behind {
+    let mut blocks = turn.sealed.iter().rev();
+    match blocks.find(|held| matches!(held.sealed, Sealed::Thinking(_))) {
+        None => Behind::default(),
+        Some(last) if last.behind.calls == turn.calls.len() => last.behind,
+        Some(_) => turn.behind(),
     }
 }
 
@@ -140,8 +154,8 @@ impl Reader {
         for more in rest {
             match self.turns.last_mut().filter(|_| is_beside) {
                 Some(turn) => {
+                    turn.hold_on(more.sealed);
                     turn.parts.extend(more.parts);
-                    turn.sealed.extend(more.sealed);
                     turn.resolutions.extend(more.resolutions);
                     turn.unknown.extend(more.unknown);
                 }
@@ -163,15 +177,32 @@ impl Reader {
         if !is_model || !more.unknown.is_empty() {
             return;
         }
-        if let (Some(more), Some(turn)) = (self.turns.pop(), self.turns.last_mut()) {
-            let mut parts = more.parts.into_iter();
-            match parts.next() {
-                Some(Part::Text { text, .. }) => say(turn, text),
-                part => turn.parts.extend(part),
+        if let (Some(mut more), Some(turn)) = (self.turns.pop(), self.turns.last_mut()) {
+            let (has_words, behind) = (more.reasoning.is_some(), thought_before(turn));
+            let begins = |held: &Held| held.behind == Behind::default();
+            let (mut first, mut held): (Vec<Held>, Vec<Held>) = std::mem::take(&mut more.sealed)
+                .into_iter()
+                .partition(begins);
+            match has_words {
+                true => turn.hold_on(first),
+                false => {
+                    first.iter_mut().for_each(|held| held.behind = behind);
+                    turn.sealed.extend(first);
+                }
             }
+            let mut parts = more.parts.into_iter().peekable();
+            if let Some(Part::Text { .. }) = turn.parts.last()
+                && let Some(Part::Text { text, .. }) =
+                    parts.next_if(|part| matches!(part, Part::Text { .. }))
+            {
+                say(turn, text);
+                for held in &mut held {
+                    held.behind.parts = held.behind.parts.saturating_sub(1);
+                }
+            }
+            turn.hold_on(held);
             turn.parts.extend(parts);
             turn.calls.extend(more.calls);
-            turn.sealed.extend(more.sealed);
             turn.resolutions.extend(more.resolutions);
             if let Some(thought) = more.reasoning {
                 think(turn, thought);
@@ -277,24 +308,23 @@ impl Reader {
         let turn = self.current(role, content);
         if said.is_thought {
             let origin = said.origin.clone();
-            turn.sealed.extend(said.thoughts());
+            let thoughts = said.thoughts(turn.behind());
+            turn.sealed.extend(thoughts);
             if !text.is_empty() {
                 think(turn, Stated { origin, text });
             }
             return;
         }
+        let thoughts = said.thoughts(thought_before(turn));
+        let is_theirs = thoughts.is_empty();
+        turn.sealed.extend(thoughts);
         match role {
             Role::Assistant => say(turn, text),
             _ => turn.parts.push(text_part(text)),
         }
-        let thoughts = said.thoughts();
-        if thoughts.is_empty()
-            && let Some((at, signature)) = &said.signature
-        {
-            let sealed = Sealed::Signature(signature.clone());
-            turn.sealed.push((at.clone(), sealed));
+        if let Some((at, signature)) = said.signature.as_ref().filter(|_| is_theirs) {
+            turn.hold(at.clone(), Sealed::Signature(signature.clone()));
         }
-        turn.sealed.extend(thoughts);
     }
 
     fn call(
@@ -322,7 +352,7 @@ impl Reader {
         let id = id
             .filter(|id| !id.is_empty())
             .unwrap_or_else(|| format!("call_{}_{}", turn.index, turn.calls.len()));
-        let thoughts = said.thoughts();
+        let thoughts = said.thoughts(thought_before(turn));
         let signature = said.signature.as_ref().filter(|_| thoughts.is_empty());
         turn.sealed.extend(thoughts);
         turn.calls.push(Call {
@@ -396,8 +426,9 @@ fn says_error(result: &str) -> bool {
 
 /// More of what the model says: its texts in a row are one, cut where its chunks ended.
 fn say(turn: &mut Turn, more: String) {
+    let goes_on = !turn.thinks_behind_parts();
     match turn.parts.last_mut() {
-        Some(Part::Text { text, .. }) => text.push_str(&more),
+        Some(Part::Text { text, .. }) if goes_on => text.push_str(&more),
         _ => turn.parts.push(text_part(more)),
     }
 }

@@ -212,9 +212,10 @@ impl Reader {
 
     fn say(&mut self, role: Role, more: String, at: &Origin) {
         let turn = self.current(role, at);
+        // Texts of the model's in a row are one.
+        let goes_on = role == Role::Assistant && !turn.thinks_behind_parts();
         match turn.parts.last_mut() {
-            // Texts of the model's in a row are one.
-            Some(Part::Text { text, .. }) if role == Role::Assistant => text.push_str(&more),
+            Some(Part::Text { text, .. }) if goes_on => text.push_str(&more),
             _ => turn.parts.push(text_part(more)),
         }
     }
@@ -240,14 +241,13 @@ impl Reader {
         let signature_at = at.member("signature");
         if !blocks.is_empty() {
             // The thoughts are in them.
-            let blocks = blocks.into_iter().map(Sealed::Thinking);
-            let blocks = blocks.map(|block| (signature_at.clone(), block));
-            turn.sealed.extend(blocks);
+            for block in blocks {
+                turn.hold(signature_at.clone(), Sealed::Thinking(block));
+            }
             return Ok(());
         }
         if ours.is_none() && !signature.is_empty() {
-            turn.sealed
-                .push((signature_at, Sealed::Signature(signature)));
+            turn.hold(signature_at, Sealed::Signature(signature));
         }
         if !text.is_empty() {
             turn.claimed.push(Claimed {

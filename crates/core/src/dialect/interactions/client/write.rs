@@ -191,8 +191,8 @@ impl EventWriter {
 
     fn choice(&mut self, choice: &Choice, out: &mut Vec<u8>) {
         self.think(&choice.reasoning, out);
-        self.seal(&choice.sealed, out);
-        for delta in &choice.deltas {
+        for (at, delta) in choice.deltas.iter().enumerate() {
+            self.seal(&choice.sealed_behind(at), out);
             match delta {
                 Delta::Text(text) => self.say(text, out),
                 Delta::Refusal(text) => self.refuse(text, out),
@@ -216,6 +216,7 @@ impl EventWriter {
                 }
             }
         }
+        self.seal(&choice.sealed_behind(choice.deltas.len()), out);
     }
 
     /// Begins a step. What was said before it is over; a call that is not goes on beside it.
@@ -304,13 +305,13 @@ impl EventWriter {
                 Sealed::Signature(text) => signed.push(text.clone()),
             }
         }
-        if !blocks.is_empty() {
-            signed.push(sealed::write(&blocks));
-        }
         let is_text = |body: &Body| matches!(body, Body::Text(_));
         if self.last(is_text).is_some() {
             // Gemini signs pieces of a text, which goes on.
             self.late.append(&mut signed);
+        }
+        if !blocks.is_empty() {
+            signed.push(sealed::write(&blocks));
         }
         for text in signed {
             if self.last(Body::is_unsigned_thought).is_none() {

@@ -4,8 +4,8 @@ use super::shown::Shown;
 use super::{invalid, member, need};
 use crate::error::Error;
 use crate::ir::{
-    Call, CallInput, Claimed, Failed, Fields, Origin, Part, Role, Seal, Sealed, Stated, Turn,
-    media_type, raw_string,
+    Behind, Call, CallInput, Claimed, Failed, Fields, Held, Origin, Part, Role, Seal, Sealed,
+    Stated, Turn, media_type, raw_string,
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ pub(super) struct Blocks<'t> {
     /// What tools answered.
     pub(super) results: Vec<Turn>,
     pub(super) claimed: Vec<Claimed>,
-    pub(super) sealed: Vec<(Origin, Sealed)>,
+    pub(super) sealed: Vec<Held>,
     /// JSON Pointers below the turn.
     pub(super) unknown: Vec<String>,
     /// They are the model's: its texts in a row are one, cut where it cites something.
@@ -147,8 +147,7 @@ impl<'t> Blocks<'t> {
             }
             "thinking" => self.thinking(&mut block)?,
             "redacted_thinking" => {
-                self.sealed
-                    .push((block.origin, Sealed::Thinking(block.raw)));
+                self.hold(block.origin, block.raw);
                 return Ok(());
             }
             REFERENCE if self.is_result => {
@@ -219,10 +218,21 @@ impl<'t> Blocks<'t> {
                 signature: own.unwrap_or_default(),
             });
         } else {
-            let sealed = Sealed::Thinking(block.raw.clone());
-            self.sealed.push((origin.clone(), sealed));
+            self.hold(origin.clone(), block.raw.clone());
         }
         Ok(())
+    }
+
+    /// Notes a block of thinking that another server signed, behind what was said before.
+    fn hold(&mut self, origin: Origin, block: Box<RawValue>) {
+        self.sealed.push(Held {
+            origin,
+            sealed: Sealed::Thinking(block),
+            behind: Behind {
+                parts: self.parts.len(),
+                calls: self.calls.len(),
+            },
+        });
     }
 
     /// Refuses whatever is no text, in instructions.
@@ -247,7 +257,7 @@ impl<'t> Blocks<'t> {
         let claimed = self.claimed.first().map(|claimed| &claimed.stated);
         match (self.calls.first(), self.sealed.first(), claimed) {
             (Some(Call { origin, .. }), _, _)
-            | (_, Some((origin, _)), _)
+            | (_, Some(Held { origin, .. }), _)
             | (_, _, Some(Stated { origin, .. })) => {
                 let message =
                     format!("`{origin}` is what a model says: it belongs in an assistant message");

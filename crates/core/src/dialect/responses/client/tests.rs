@@ -582,11 +582,8 @@ fn what_only_the_server_can_read_comes_back_as_it_went() {
     assert_eq!(losses(&request), Vec::<&str>::new());
     let turns = Responses::Alone.turns(&request).unwrap();
     assert_eq!(turns.len(), 1);
-    let [
-        (_, Sealed::Thinking(thought)),
-        (_, Sealed::Signature(signature)),
-    ] = turns[0].sealed.as_slice()
-    else {
+    let held: Vec<&Sealed> = turns[0].sealed.iter().map(|held| &held.sealed).collect();
+    let [Sealed::Thinking(thought), Sealed::Signature(signature)] = held.as_slice() else {
         unreachable!("two things are sealed")
     };
     assert_eq!((thought.get(), signature.as_str()), (block.get(), "g"));

@@ -310,8 +310,9 @@ impl Reading {
                 None => turn.reasoning = Some(Stated { origin, text }),
             }
         }
-        let sealed = sealed.into_iter().map(|sealed| (origin.clone(), sealed));
-        turn.sealed.extend(sealed);
+        for sealed in sealed {
+            turn.hold(origin.clone(), sealed);
+        }
         Ok(())
     }
 

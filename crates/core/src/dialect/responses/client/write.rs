@@ -201,10 +201,8 @@ impl EventWriter {
     fn choice(&mut self, choice: &Choice, teller: &mut Teller<'_>) {
         self.logprobs.extend(choice.logprobs.iter().cloned());
         self.think(&choice.reasoning, teller);
-        if !choice.sealed.is_empty() && !self.waits(|| Said::Sealed(choice.sealed.clone())) {
-            self.seal_behind(&choice.sealed, teller);
-        }
-        for delta in &choice.deltas {
+        for (at, delta) in choice.deltas.iter().enumerate() {
+            self.seal_at(choice, at, teller);
             match delta {
                 Delta::Text(text) => self.say(PartKind::Text, text, teller),
                 Delta::Refusal(text) => self.say(PartKind::Refusal, text, teller),
@@ -227,6 +225,15 @@ impl EventWriter {
                     self.close(teller);
                 }
             }
+        }
+        self.seal_at(choice, choice.deltas.len(), teller);
+    }
+
+    /// Seals what stands behind so many of the deltas.
+    fn seal_at(&mut self, choice: &Choice, deltas: usize, teller: &mut Teller<'_>) {
+        let sealed = choice.sealed_behind(deltas);
+        if !sealed.is_empty() && !self.waits(|| Said::Sealed(sealed.clone())) {
+            self.seal_behind(&sealed, teller);
         }
     }
 

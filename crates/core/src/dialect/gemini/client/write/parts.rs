@@ -145,6 +145,8 @@ pub(super) struct Open {
     /// it on a call that comes behind, or at a text's end, where Gemini has its own. Not in the middle of a text, which
     /// strands 1.62 takes for two then.
     seal: Vec<Box<RawValue>>,
+    /// How many parts of this piece stand before it.
+    seal_from: usize,
     /// Whether an earlier part of the stream had text.
     has_said: bool,
     /// The last character of its text, which is told with what comes next, or with the end: Google's SDK for Go (1.71) takes a turn
@@ -161,6 +163,7 @@ impl Open {
     /// The parts that are whole with this; what comes with the end goes there.
     pub(super) fn parts(&mut self, choice: &Choice, end: &mut End) -> Vec<Part> {
         let mut out = Vec::new();
+        self.seal_from = 0;
         if !choice.reasoning.is_empty() {
             out.push(Part::text(choice.reasoning.clone(), true));
         }
@@ -201,7 +204,7 @@ impl Open {
         }
         self.beside(choice, usize::MAX, from, &mut told, &mut out);
         let is_over = end.reason.is_some();
-        self.place_seal(&mut out, &mut end.parts, is_over);
+        self.place_seal_in(&mut out, &mut end.parts, is_over);
         if is_over && !self.seal.is_empty() {
             end.parts.push(signed(self.seal()));
         }
@@ -274,7 +277,7 @@ impl Open {
                         let blocks = std::slice::from_ref(block);
                         part.thought_signature = Some(sealed::write(blocks));
                     }
-                    None => self.seal.push(block.clone()),
+                    None => self.keep(block, out),
                 }
             }
             // What was said on the way is told as a thought, and signed as what it is.
@@ -283,6 +286,24 @@ impl Open {
                 _ => out.push(signed(signature.clone())),
             },
         }
+    }
+
+    /// Keeps a block for what comes behind it: those before it go to a call that was told since.
+    fn keep(&mut self, block: &RawValue, out: &mut Vec<Part>) {
+        if self.call.as_ref().is_some_and(Pending::is_whole) {
+            self.close(false, out);
+        }
+        self.place_seal_in(out, &mut [], false);
+        if self.seal.is_empty() {
+            self.seal_from = out.len();
+        }
+        self.seal.push(block.to_owned());
+    }
+
+    /// Puts the signature that waits to one of these parts of a piece that stands behind it.
+    fn place_seal_in(&mut self, parts: &mut [Part], ending: &mut [Part], is_over: bool) {
+        let behind = parts.get_mut(self.seal_from..).unwrap_or_default();
+        self.place_seal(behind, ending, is_over);
     }
 
     /// The signature that waits.
