@@ -50,7 +50,7 @@ fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
     if let Some(launch) = rule
         .launch
         .iter()
-        .find(|launch| said.message.contains(&launch.contains))
+        .find(|launch| said.message.contains(&launch.contains) && has_room(launch, &said.message))
     {
         message.truncate(message.trim_end_matches('.').len());
         message.push_str(". Remedy: ");
@@ -150,6 +150,11 @@ fn left_in(room: &[String; 2], message: &str) -> Option<u64> {
     let [most, prompt] = room;
     let left = behind(most)?.checked_sub(behind(prompt)?);
     left.filter(|left| *left > 0)
+}
+
+/// Whether a shorter reply would have room, where an error is about that.
+fn has_room(launch: &LaunchRule, message: &str) -> bool {
+    (launch.room.as_ref()).is_none_or(|room| left_in(room, message).is_some())
 }
 
 fn is_told(launch: &LaunchRule, message: &str) -> bool {

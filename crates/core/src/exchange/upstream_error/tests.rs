@@ -431,6 +431,14 @@ fn limits_and_choices_that_a_model_does_not_take_are_learnt_of_any_server() {
                 "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 20 `inputs` tokens and 32000 `max_new_tokens`",
                 "limit_of_4076",
             ),
+            (
+                "This model's maximum context length is 4096 tokens. However, you requested 32010 tokens (10 in the messages, 32000 in the completion). Please reduce the length of the messages or completion.",
+                "limit_of_4086",
+            ),
+            (
+                "You passed 65 input tokens and requested 4032 output tokens. However, the model's context length is only 4096 tokens, resulting in a maximum input length of 64 tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=65)",
+                "limit_over_room",
+            ),
             ("Range of max_tokens should be [1, 8192]", "limit_over_room"),
             (
                 "'max_tokens' or 'max_completion_tokens' is too large: 32000.",
@@ -446,5 +454,22 @@ fn limits_and_choices_that_a_model_does_not_take_are_learnt_of_any_server() {
             let known = told.iter().find(|told| told.fact == fact);
             assert!(known.is_some_and(|told| !told.is_sure), "{server}: {said}");
         }
+    }
+}
+
+#[test]
+fn a_prompt_that_is_longer_than_the_context_is_no_limit_without_room() {
+    let rule = RuleSet::builtin().resolve("vllm", None).unwrap();
+    for said in [
+        "This model's maximum context length is 4096 tokens. However, you requested 6000 tokens (5000 in the messages, 1000 in the completion). Please reduce the length of the messages or completion.",
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens in the messages, Please reduce the length of the messages.",
+        "You passed 4097 input tokens and requested 0 output tokens. However, the model's context length is only 4096 tokens, resulting in a maximum input length of 4096 tokens. Please reduce the length of the input prompt.",
+    ] {
+        let body = serde_json::json!({"message": said, "code": 400}).to_string();
+        let told = upstream_error(&rule, 400, body.as_bytes());
+        assert_eq!(told.kind, Kind::ContextLength, "{said}");
+        assert!(!told.message.contains("max_tokens"), "{}", told.message);
+        let facts = super::launch_facts(&rule, body.as_bytes());
+        assert!(facts.iter().all(|told| !told.fact.starts_with("limit_of_")));
     }
 }
