@@ -358,3 +358,23 @@ fn a_turn_of_another_server_goes_on_without_thinking_in_anthropics_own_words() {
         assert!(!there.to_string().contains("isogloss-abc"));
     }
 }
+
+/// LiteLLM has Gemini's signatures in ids, which are longer than OpenAI takes any.
+#[test]
+fn ids_with_signatures_stay_as_they_are_where_the_server_finds_them() {
+    let signed = format!("call_3__thought__{}", "T1dO".repeat(40));
+    let long = format!("chatcmpl-tool-{}", "0".repeat(32));
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "sun"});
+    let body = chat(&[
+        user("a"),
+        json!({"role": "assistant", "content": null, "tool_calls": [call(&signed), call(&long)]}),
+        result(&signed),
+        result(&long),
+    ]);
+    let of_litellm = sent(&planned(CHAT, &body, "openai", &["signed_ids"])).to_string();
+    assert_eq!(of_litellm.matches(&signed).count(), 2, "{of_litellm}");
+    assert!(!of_litellm.contains(&long), "{of_litellm}");
+    let of_openai = sent(&planned(CHAT, &body, "openai", &[])).to_string();
+    assert!(!of_openai.contains(&signed), "{of_openai}");
+}

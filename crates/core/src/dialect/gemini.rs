@@ -19,6 +19,12 @@ pub fn is_signed(id: &str) -> bool {
     split_id(id).1.is_some()
 }
 
+/// Whether the signature is there as it is, as LiteLLM writes it.
+#[must_use]
+pub fn is_signed_as_it_is(id: &str) -> bool {
+    id.contains(SIGNED_AS_IT_IS)
+}
+
 /// A call's id with a signature behind it.
 fn signed_id(id: &str, signature: &str) -> String {
     let letters = signature.trim_end_matches('=');

@@ -2,7 +2,7 @@
 //! its result, in this request and in the next. And signatures of calls, which travel in ids too.
 
 use super::Fitting;
-use crate::dialect::gemini::is_signed;
+use crate::dialect::gemini::{is_signed, is_signed_as_it_is};
 use crate::ir::{CallIds, Edits, Refusal, Turn};
 use std::collections::{HashMap, HashSet};
 
@@ -24,15 +24,19 @@ pub(super) fn rename(turns: &mut [Turn], to: &Fitting<'_>) {
     let Some(shape) = taken_by(to) else {
         return;
     };
+    let stays = |id: &str| {
+        let is_kept = to.history.signed_ids && is_signed_as_it_is(id);
+        is_kept || shape.takes(id)
+    };
     let said = |turn: &Turn| -> Vec<String> {
         let calls = turn.calls.iter().filter_map(|call| call.id.clone());
         calls.chain(turn.call_id.clone()).collect()
     };
     // Ids that stay are nobody else's.
     let all = || turns.iter().flat_map(said);
-    let mut taken: HashSet<String> = all().filter(|id| shape.takes(id)).collect();
+    let mut taken: HashSet<String> = all().filter(|id| stays(id)).collect();
     let mut renamed: HashMap<String, String> = HashMap::new();
-    for id in all().filter(|id| !shape.takes(id)) {
+    for id in all().filter(|id| !stays(id)) {
         if renamed.contains_key(&id) {
             continue;
         }

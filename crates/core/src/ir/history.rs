@@ -23,6 +23,9 @@ pub struct History {
     pub prefill: Option<Arc<Prefill>>,
     /// Whether it takes Anthropic's marks of what to cache.
     pub marks: bool,
+    /// Whether it finds Gemini's signature of a call behind its id, as LiteLLM does, which tells no other server of it: such ids stay as
+    /// they are, however long.
+    pub signed_ids: bool,
     /// What is told in another form, whichever wire the client speaks.
     pub refuses: Refusals,
 }
@@ -279,6 +282,7 @@ impl Default for History {
             unsigned: None,
             prefill: None,
             marks: false,
+            signed_ids: false,
             refuses: Refusals::default(),
         }
     }

@@ -130,6 +130,9 @@ pub(super) const NO_FORCED_CALLS: &str = "no_forced_calls";
 /// The same where the request asks for thoughts.
 pub const NO_FORCED_CALLS_BESIDE_THINKING: &str = "no_forced_calls_beside_thinking";
 
+/// The fact that a server finds Gemini's signatures behind the ids of calls: those stay as they are.
+const SIGNED_IDS: &str = "signed_ids";
+
 /// The fact that a prompt opens thoughts, so that a reply begins within them.
 pub const OPENS_THOUGHTS: &str = "opens_thoughts";
 
@@ -260,6 +263,8 @@ impl Rule {
             self.most_tokens = Some(tokens);
         } else if fact == NO_FORCED_CALLS_BESIDE_THINKING {
             self.calls_unthinking = true;
+        } else if fact == SIGNED_IDS {
+            self.history.signed_ids = true;
         } else if let Some(profile) = self.backends.get(fact) {
             self.schema = profile.clone();
         }

@@ -404,7 +404,8 @@ fn condition(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Condition {
     let pointers = has.iter().chain(&lacks).map(|at| (at.get_ref(), at.span()));
     let pointers = pointers.chain(equals.iter().map(|(at, value)| (at, value.span())));
     for (pointer, span) in pointers {
-        if !pointer.starts_with('/') {
+        // An empty one is the whole answer.
+        if !pointer.is_empty() && !pointer.starts_with('/') {
             let message = format!("`{pointer}` is no JSON Pointer");
             file.fault(&span, message, "for example `/data/0/owned_by`");
         }
@@ -435,7 +436,7 @@ fn condition(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Condition {
 
 fn fact_from(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Option<FactFrom> {
     let get = keys.required(file, "get", "the path that tells it");
-    let at = keys.required(file, "at", "a JSON Pointer into its answer");
+    let at = keys.string(file, "at").map(toml::Spanned::into_inner);
     let is = keys.string(file, "is").map(toml::Spanned::into_inner);
     let facts = keys.strings(file, "facts");
     if facts.is_empty() {
@@ -446,7 +447,7 @@ fn fact_from(file: &mut File<'_>, mut keys: Keys<'_, '_>) -> Option<FactFrom> {
     keys.finish(file);
     Some(FactFrom {
         get: get?.into_inner(),
-        at: at?.into_inner(),
+        at: at.unwrap_or_default(),
         is,
         facts: facts.into_iter().map(toml::Spanned::into_inner).collect(),
     })

@@ -280,6 +280,31 @@ fn a_version_that_no_release_has_is_none() {
 }
 
 #[test]
+fn litellm_is_asked_as_openai_is_and_keeps_the_signatures_in_ids() {
+    let ask = |is_litellm: bool| {
+        let (identity, asked) = identify("localhost", |path| {
+            let (_, models) = owned_by("openai");
+            let body = match path {
+                "/v1/models" => Some(models),
+                "/health/liveliness" if is_litellm => Some(json!("I'm alive!")),
+                _ => None,
+            };
+            ProbeAnswer {
+                status: if body.is_some() { 200 } else { 404 },
+                headers: Vec::new(),
+                body,
+            }
+        });
+        assert!(asked.contains(&"/health/liveliness".to_owned()));
+        (identity.dialect, identity.facts)
+    };
+    let openai = "openai".to_owned();
+    let facts = vec!["signed_ids".to_owned()];
+    assert_eq!(ask(true), (openai.clone(), facts));
+    assert_eq!(ask(false), (openai, Vec::new()));
+}
+
+#[test]
 fn an_sglang_router_is_sglang() {
     let info = json!({"router_manager": true, "routers_count": 1});
     let answers = [owned_by("local"), ("/get_server_info", info)];
