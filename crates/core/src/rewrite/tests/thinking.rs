@@ -71,6 +71,7 @@ const OLLAMA: (&dyn Client, &str) = (&Ollama::Chat, "/api/chat");
 fn each_client_s_words_reach_each_server_in_its_own() {
     let budget = json!({"thinking": {"type": "enabled", "budget_tokens": 2000}});
     let level = json!({"generationConfig": {"thinkingConfig": {"thinkingLevel": "HIGH"}}});
+    let shown = json!({"generationConfig": {"thinkingConfig": {"includeThoughts": true}}});
     let kwargs =
         |on: bool| json!({"chat_template_kwargs": {"enable_thinking": on, "thinking": on}});
     let none: Vec<String> = Vec::new();
@@ -281,6 +282,15 @@ fn each_client_s_words_reach_each_server_in_its_own() {
             "llama-cpp",
             kwargs(false),
             vec![],
+        ),
+        // Who wants to see thoughts wants some.
+        (GOOGLE, shown.clone(), "llama-cpp", kwargs(true), vec![]),
+        (
+            GOOGLE,
+            shown,
+            "openai",
+            json!({}),
+            vec!["/generationConfig/thinkingConfig/includeThoughts"],
         ),
         (
             GOOGLE,

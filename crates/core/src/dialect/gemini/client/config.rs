@@ -172,6 +172,7 @@ fn think(
         return Ok(None);
     };
     let mut said = Vec::new();
+    let shown_at = thinking.origin("includeThoughts");
     let stated: Option<bool> = thinking.take("includeThoughts", "true or false")?;
     *shows = stated == Some(true);
     if let Some((at, stated)) = thinking.raw("thinkingBudget") {
@@ -192,6 +193,10 @@ fn think(
             _ if level.eq_ignore_ascii_case("thinking_level_unspecified") => {}
             _ => return Err(invalid(&at, "must be MINIMAL, LOW, MEDIUM or HIGH")),
         }
+    }
+    // Gemini's models think unless they are told not to: who wants to see that says no more. Others think where they are asked to.
+    if *shows && said.is_empty() {
+        said.push((shown_at, Amount::On));
     }
     let reason = "only Gemini has it";
     losses.extend(thinking.rest().iter().map(|at| lost(at, reason)));

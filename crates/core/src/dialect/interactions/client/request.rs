@@ -259,6 +259,11 @@ impl Config {
         }
         let summaries = member::<String>(config, "thinking_summaries", &at, "auto or none")?;
         self.shows_thoughts = summaries.is_some_and(|word| !word.eq_ignore_ascii_case("none"));
+        // Google's models think unless they are told not to: who wants to see that says no more. Others think where they are asked to.
+        if self.shows_thoughts && self.thinking.is_none() {
+            let at = at.member("thinking_summaries");
+            self.thinking = Thinking::elsewhere(vec![(at, Amount::On)]);
+        }
         Ok(())
     }
 }

@@ -48,6 +48,12 @@ fn settings_have_chats_names() {
         Amount::Effort(Effort::Low)
     );
     assert!(!request.hides_thoughts);
+    // Who wants to see thoughts wants some.
+    let config = json!({"thinking_summaries": "auto"});
+    let body = json!({"model": "m", "input": "hi", "generation_config": config});
+    let thinking = read(&body).unwrap().thinking.unwrap();
+    assert_eq!(thinking.amount, Amount::On);
+    assert_eq!(thinking.origin.0, "generation_config.thinking_summaries");
     let lost: Vec<&str> = request.losses.iter().map(|loss| &*loss.pointer).collect();
     assert_eq!(lost, ["/generation_config/image_config"]);
 }
