@@ -228,3 +228,33 @@ fn what_is_said_before_a_call_is_thought() {
         }
     }
 }
+
+/// `finishMessage` and `promptFeedback.blockReasonMessage`: Gemini says in them why it answers nothing.
+#[test]
+fn the_words_with_which_gemini_refuses_are_told() {
+    let candidate =
+        json!({"candidates": [{"index": 0, "finishReason": "SAFETY", "finishMessage": NO}]});
+    let prompt = json!({"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": NO}});
+    for mut reply in [candidate, prompt] {
+        reply["responseId"] = json!("r");
+        reply["usageMetadata"] = json!({"promptTokenCount": 4, "totalTokenCount": 4});
+        for (path, stream_path, body, at, word) in clients() {
+            let planned = |path: &str, body: &Value| {
+                let client = passage::client(path).unwrap();
+                let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();
+                exchange::plan(demand, &rule("gemini")).unwrap()
+            };
+            let whole = replied(&planned(path, &body), &reply.to_string()).unwrap();
+            let whole: Value = serde_json::from_slice(&whole).unwrap();
+            assert_eq!(whole.to_string().matches(NO).count(), 1, "{path}: {whole}");
+            let mut body = body;
+            if !path.starts_with("/v1beta") {
+                assert_eq!(whole.pointer(at), Some(&json!(word)), "{path}: {whole}");
+                body["stream"] = json!(true);
+            }
+            let events = format!("data: {reply}\r\n\r\n");
+            let told = streamed(&planned(stream_path, &body), events.as_bytes(), 40).unwrap();
+            assert!(told.contains(NO), "{path}: {told}");
+        }
+    }
+}

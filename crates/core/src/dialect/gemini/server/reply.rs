@@ -25,6 +25,7 @@ struct ReplyWire {
 #[serde(rename_all = "camelCase")]
 struct FeedbackWire {
     block_reason: Option<String>,
+    block_reason_message: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -43,6 +44,7 @@ struct CandidateWire {
     index: Option<u32>,
     content: Option<ContentWire>,
     finish_reason: Option<String>,
+    finish_message: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -165,6 +167,8 @@ pub(super) struct Stream {
 #[derive(Debug, Default)]
 struct Candidate {
     calls: u32,
+    /// It has text.
+    says: bool,
     is_finished: bool,
     /// It ended in an earlier part.
     is_over: bool,
@@ -185,7 +189,7 @@ impl Pieces for Stream {
         sink.usage(reply.usage_metadata.as_ref().map(UsageWire::to_usage));
         let blocked = reply
             .prompt_feedback
-            .and_then(|feedback| feedback.block_reason);
+            .filter(|feedback| feedback.block_reason.is_some());
         let mut own = match self.is_translated {
             true => Vec::new(),
             false => own::tell(data, sink)?,
@@ -195,9 +199,13 @@ impl Pieces for Stream {
             let place = u32::try_from(place).ok()?;
             self.candidate(candidate.index.unwrap_or(place), candidate, own, sink);
         }
-        if blocked.is_some() && self.candidates.is_empty() {
+        if let Some(blocked) = blocked
+            && self.candidates.is_empty()
+        {
             // The prompt itself was refused.
             self.candidates.entry(0).or_default().is_finished = true;
+            let words = blocked.block_reason_message;
+            sink.refusal(0, words.filter(|_| self.is_translated));
             sink.finish(0, FinishReason::ContentFilter);
         }
         Some(())
@@ -251,17 +259,26 @@ impl Stream {
             return;
         };
         candidate.is_finished = true;
+        let words = wire.finish_message.filter(|words| !words.is_empty());
         match finish(&reason, candidate.calls) {
-            Some(reason) => sink.finish(choice, reason),
+            Some(reason) => {
+                // Gemini's own clients read it beside the reason. Behind an answer that was begun it would be more of that to some.
+                let is_refusal = reason == FinishReason::ContentFilter
+                    && self.is_translated
+                    && !candidate.says
+                    && candidate.calls == 0;
+                sink.refusal(choice, words.filter(|_| is_refusal));
+                sink.finish(choice, reason);
+            }
             // The model is asked again, and told so.
             None if UNREADABLE.contains(&reason.as_str()) => {
                 sink.unreadable(choice, candidate.calls);
             }
             None => {
                 let reason: String = reason.chars().take(64).collect();
-                sink.failed(&format!(
-                    "the model's reply broke off ({reason}): ask again"
-                ));
+                let why = [Some(reason), words].into_iter().flatten();
+                let why = why.collect::<Vec<_>>().join(": ");
+                sink.failed(&format!("the model's reply broke off ({why}): ask again"));
             }
         }
     }
@@ -297,7 +314,12 @@ impl Stream {
         }
         match part.thought {
             Some(true) => sink.reasoning(choice, part.text),
-            _ => sink.text(choice, part.text),
+            _ => {
+                let says = |text: &String| !text.trim().is_empty();
+                let candidate = self.candidates.entry(choice).or_default();
+                candidate.says |= part.text.as_ref().is_some_and(says);
+                sink.text(choice, part.text);
+            }
         }
         if let Some(signature) = signature.filter(|_| part.thought != Some(true)) {
             sink.sealed(choice, Sealed::Signature(signature));
