@@ -154,6 +154,28 @@ fn what_stands_beside_a_call_comes_as_it_came() {
     assert_eq!(told.matches("functionCall").count(), 2, "{told}");
 }
 
+/// Vertex AI refuses the ids of calls ("Unknown name \"id\"", pydantic/pydantic-ai#5081): the client would send back what was made up.
+#[test]
+fn a_call_without_an_id_gets_none_where_the_reply_is_written_anew() {
+    let tools =
+        r#","tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT"}}]}]"#;
+    let call = r#"{"functionCall":{"name":"f"},"thoughtSignature":"c2ln"}"#;
+    let said = format!(
+        r#"{{"candidates":[{{"content":{{"parts":[{call}],"role":"model"}},"finishReason":"STOP","index":0}}]}}"#
+    );
+    // It is told with its arguments, of which it has none.
+    let told = reply(&at(WHOLE, tools), &said).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        told["candidates"][0]["content"]["parts"],
+        json!([{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}])
+    );
+    let events = format!("data: {said}\n\n");
+    let told = streamed(&at(STREAM, tools), events.as_bytes(), 9).unwrap();
+    assert_eq!(told.matches("functionCall").count(), 1, "{told}");
+    assert!(!told.contains("\"id\""), "{told}");
+}
+
 #[test]
 fn what_else_stands_in_a_part_hides_neither_its_text_nor_its_call() {
     for (more, parts) in [

@@ -198,6 +198,11 @@ impl<'s> Sink<'s> {
     pub(in crate::dialect) fn piece_of(&mut self, choice: u32, piece: CallPiece, own: Fields) {
         let index = piece.index;
         self.piece(choice, piece);
+        self.of_piece(choice, index, own);
+    }
+
+    /// What only this wire says of a call of which a piece came.
+    pub(in crate::dialect) fn of_piece(&mut self, choice: u32, index: u32, own: Fields) {
         if own.0.is_empty() {
             return;
         }

@@ -4,7 +4,7 @@ use super::super::signed_id;
 use super::own;
 use crate::dialect::server::calls::CallPiece;
 use crate::dialect::server::{Pieces, Sink};
-use crate::ir::{CallKind, FinishReason, HostedCall, Sealed, Usage};
+use crate::ir::{CallKind, Fields, FinishReason, HostedCall, Sealed, Usage};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -290,6 +290,7 @@ impl Stream {
             let call = candidate.calls;
             candidate.calls += 1;
             let id = function.id.filter(|id| !id.is_empty());
+            let is_nameless = id.is_none();
             let id = match signature {
                 None => id,
                 Some(signature) => {
@@ -310,6 +311,12 @@ impl Stream {
                 kind: Some(CallKind::Function),
             };
             sink.whole_call(choice, piece);
+            if is_nameless && !self.is_translated {
+                // Vertex AI knows no ids, and refuses them (pydantic/pydantic-ai#5081).
+                let mut own = Fields::default();
+                own.set("id", RawValue::NULL.to_owned());
+                sink.of_piece(choice, call, own);
+            }
             return;
         }
         match part.thought {

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// One part.
 #[derive(Debug, Default)]
@@ -45,7 +46,8 @@ impl Serialize for Part {
 
 #[derive(Debug, Serialize)]
 struct Call {
-    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     name: String,
     args: Box<RawValue>,
 }
@@ -88,6 +90,7 @@ impl Part {
 /// A call that goes on.
 #[derive(Debug)]
 struct Pending {
+    call: u32,
     id: String,
     name: String,
     text: String,
@@ -98,8 +101,8 @@ impl Pending {
         raw_string(self.text.clone()).get().starts_with('{')
     }
 
-    /// The call as a part; none where it was cut.
-    fn part(self, is_cut: bool) -> Option<Part> {
+    /// The call as a part, maybe without an id; none where it was cut.
+    fn part(self, is_cut: bool, has_id: bool) -> Option<Part> {
         let text = if self.text.trim().is_empty() {
             if is_cut {
                 return None;
@@ -121,7 +124,7 @@ impl Pending {
         Some(Part {
             thought_signature: signature.map(Cow::into_owned),
             function_call: Some(Call {
-                id: id.to_owned(),
+                id: has_id.then(|| id.to_owned()),
                 name: self.name,
                 args,
             }),
@@ -141,6 +144,8 @@ struct Beside {
 #[derive(Debug, Default)]
 pub(super) struct Open {
     call: Option<Pending>,
+    /// Calls that a server of this wire gave no id.
+    nameless: BTreeSet<u32>,
     /// What another server signed of thoughts that were told before: SDKs drop it on an empty one (`@ai-sdk/google` 3.0), and keep
     /// it on a call that comes behind, or at a text's end, where Gemini has its own. Not in the middle of a text, which
     /// strands 1.62 takes for two then.
@@ -164,6 +169,8 @@ impl Open {
     pub(super) fn parts(&mut self, choice: &Choice, end: &mut End) -> Vec<Part> {
         let mut out = Vec::new();
         self.seal_from = 0;
+        let nameless = (choice.of_calls.iter()).filter(|(_, own)| own.raw("id") == Some("null"));
+        self.nameless.extend(nameless.map(|(call, _)| *call));
         if !choice.reasoning.is_empty() {
             out.push(Part::text(choice.reasoning.clone(), true));
         }
@@ -184,8 +191,9 @@ impl Open {
                 Delta::Text(text) => out.push(Part::text(text.clone(), false)),
                 Delta::Reasoning(text) => out.push(Part::text(text.clone(), true)),
                 Delta::Refusal(text) => end.refusal.push_str(text),
-                Delta::CallStart { id, name, .. } => {
+                Delta::CallStart { call, id, name, .. } => {
                     self.call = Some(Pending {
+                        call: *call,
                         id: id.clone(),
                         name: name.clone(),
                         text: String::new(),
@@ -332,7 +340,10 @@ impl Open {
     }
 
     fn close(&mut self, is_cut: bool, out: &mut Vec<Part>) {
-        out.extend(self.call.take().and_then(|call| call.part(is_cut)));
+        if let Some(call) = self.call.take() {
+            let has_id = !self.nameless.contains(&call.call);
+            out.extend(call.part(is_cut, has_id));
+        }
     }
 }
 
