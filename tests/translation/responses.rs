@@ -636,3 +636,23 @@ fn a_text_that_is_signed_in_its_middle_is_one_message() {
         assert_eq!(sent.matches("\"role\":\"model\"").count(), 1, "{sent}");
     }
 }
+
+/// Groq refuses both fields.
+#[test]
+fn a_loss_of_the_tokens_probabilities_names_what_asks_for_them() {
+    let include = json!(["message.output_text.logprobs"]);
+    for (asks, names) in [
+        (json!({"include": include}), [true, false]),
+        (json!({"top_logprobs": 2}), [false, true]),
+        (json!({"include": include, "top_logprobs": 2}), [true, true]),
+    ] {
+        let mut request = json!({"model": "m", "input": "hi", "store": false});
+        for (name, value) in asks.as_object().unwrap() {
+            request[name] = value.clone();
+        }
+        let exchange = planned(&request, "groq").unwrap();
+        let told = ["/include", "/top_logprobs"]
+            .map(|at| exchange.losses.iter().any(|loss| loss.pointer == at));
+        assert_eq!(told, names, "{asks}: {:?}", exchange.losses);
+    }
+}

@@ -222,7 +222,8 @@ pub fn plan_with(demand: Demand, rule: &Rule, options: &Options<'_>) -> Result<E
     let client = demand.client;
     let rule = rule.facing(&demand.request);
     let mut exchange = planned(demand, rule, options).map_err(|error| client.blame(error))?;
-    exchange.losses.retain_mut(|loss| client.loss(loss));
+    let request = &exchange.demand.request;
+    (exchange.losses).retain_mut(|loss| client.loss(loss, request));
     Ok(exchange)
 }
 

@@ -109,7 +109,7 @@ pub trait Client: fmt::Debug + Send + Sync {
 
     /// A loss as the client knows it: what is lost of [`Request::settings`] is told under Chat's names. `false` where
     /// the client did not ask for it at all.
-    fn loss(&self, _loss: &mut Loss) -> bool {
+    fn loss(&self, _loss: &mut Loss, _request: &Request) -> bool {
         true
     }
 

@@ -93,8 +93,8 @@ impl Client for ResponsesOnChat {
         "chat, asked as responses"
     }
 
-    fn loss(&self, loss: &mut Loss) -> bool {
-        Responses::Alone.loss(loss)
+    fn loss(&self, loss: &mut Loss, request: &Request) -> bool {
+        Responses::Alone.loss(loss, request)
     }
 
     fn blame(&self, error: Error) -> Error {

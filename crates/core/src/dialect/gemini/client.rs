@@ -91,7 +91,7 @@ impl Client for Gemini {
             && !images::GEMINI.may_be_wrong(conversation)
     }
 
-    fn loss(&self, loss: &mut Loss) -> bool {
+    fn loss(&self, loss: &mut Loss, _request: &Request) -> bool {
         config::loss(loss)
     }
 

@@ -72,7 +72,7 @@ impl Client for Interactions {
         true
     }
 
-    fn loss(&self, loss: &mut Loss) -> bool {
+    fn loss(&self, loss: &mut Loss, _request: &Request) -> bool {
         rename(loss, request::own_name)
     }
 

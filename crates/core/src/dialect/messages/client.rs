@@ -46,7 +46,7 @@ impl Client for Messages {
         unsaid::losses(request)
     }
 
-    fn loss(&self, loss: &mut Loss) -> bool {
+    fn loss(&self, loss: &mut Loss, _request: &Request) -> bool {
         rename(loss, |name| {
             Some(match name {
                 "stop" => "stop_sequences",

@@ -51,7 +51,7 @@ impl Client for Ollama {
         request::unsaid(*self, request)
     }
 
-    fn loss(&self, loss: &mut Loss) -> bool {
+    fn loss(&self, loss: &mut Loss, _request: &Request) -> bool {
         request::loss(loss)
     }
 

@@ -97,8 +97,8 @@ impl Client for Responses {
         kept::goes_on(body)
     }
 
-    fn loss(&self, loss: &mut Loss) -> bool {
-        settings::loss(loss)
+    fn loss(&self, loss: &mut Loss, request: &Request) -> bool {
+        settings::loss(loss, &request.fields)
     }
 
     fn blame(&self, error: Error) -> Error {

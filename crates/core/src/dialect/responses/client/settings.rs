@@ -104,6 +104,9 @@ const RENAMED: [(&str, &str); 7] = [
     ("response_format", "text.format"),
 ];
 
+/// What `include` says of the tokens' probabilities.
+const LOGPROBS: &str = "message.output_text.logprobs";
+
 /// A field of ours, which makes servers count tokens at the end of a stream.
 const COUNTING: &str = "stream_options";
 
@@ -246,7 +249,7 @@ fn include(fields: &Fields, settings: &mut Fields, losses: &mut Vec<Loss>) -> Re
     let at = Origin::new("include");
     for (index, wanted) in wanted.unwrap_or_default().iter().enumerate() {
         match wanted.as_str() {
-            "message.output_text.logprobs" => settings.set("logprobs", raw(&true)),
+            LOGPROBS => settings.set("logprobs", raw(&true)),
             // What is thought, where the server has nothing that only it can read.
             "reasoning.encrypted_content" => {}
             _ => lose(losses, &at.item(index), "no server here has it to include"),
@@ -279,12 +282,19 @@ fn unkept(face: Responses, fields: &Fields, losses: &mut Vec<Loss>) -> Result<()
 }
 
 /// Puts a loss of a setting where the client set it; says whether the client did.
-pub(super) fn loss(loss: &mut Loss) -> bool {
+pub(super) fn loss(loss: &mut Loss, fields: &Fields) -> bool {
     let Some(name) = loss.pointer.strip_prefix('/') else {
         return true;
     };
     let is_ours = name == COUNTING;
-    if let Some((_, ours)) = RENAMED.iter().find(|(chats, _)| *chats == name) {
+    // Two places ask for them.
+    if name == "logprobs"
+        && fields
+            .raw("include")
+            .is_some_and(|raw| raw.contains(LOGPROBS))
+    {
+        loss.pointer = Origin::new("include").pointer();
+    } else if let Some((_, ours)) = RENAMED.iter().find(|(chats, _)| *chats == name) {
         loss.pointer = Origin::new(*ours).pointer();
     }
     !is_ours
