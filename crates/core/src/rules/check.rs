@@ -3,7 +3,7 @@
 
 use super::dialect::{Dialect, Ranged};
 use super::words::{ChoiceWord, KindWord, REMOVE, placeholders as known};
-use super::{ChoiceHow, ComposeHow, Range, Rule, ShowTools, Template, ToolsSent, Version};
+use super::{ChoiceHow, ComposeHow, Range, Route, Rule, ShowTools, Template, ToolsSent, Version};
 use crate::datafile::{File, RawTemplate, Span, Word, unknown};
 use toml::Spanned;
 
@@ -194,8 +194,11 @@ fn constrainable(file: &mut File<'_>, edges: &[Version], dialect: &Dialect) {
         let Some(rule) = dialect.resolve(Some(*version)) else {
             continue;
         };
+        // A schema may go as a grammar.
+        let can_be_sent =
+            |kind: &str| rule.sends(kind) || matches!(rule.route(kind, None), Route::Convert(_));
         let mut note = |entry: Span, versions: &Range, kind: &'static str| {
-            if versions.contains(Some(*version)) && !rule.sends(kind) {
+            if versions.contains(Some(*version)) && !can_be_sent(kind) {
                 at.push((entry, kind));
             }
         };

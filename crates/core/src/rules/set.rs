@@ -40,6 +40,7 @@ const BUILTIN: &[(&str, &str)] = &[
     builtin!("lm-studio"),
     builtin!("koboldcpp"),
     builtin!("model-runner"),
+    builtin!("localai"),
     builtin!("transformers"),
     builtin!("openai"),
     builtin!("openai-responses"),

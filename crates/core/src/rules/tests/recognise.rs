@@ -234,6 +234,36 @@ fn servers_without_a_version_are_known_by_what_else_they_say() {
     );
 }
 
+/// LocalAI 4.9.0: its models have no owner, and Ollama's paths are answered as 0.9.0.
+#[test]
+fn a_localai_is_no_ollama_and_behind_a_key_no_vllm() {
+    let told = json!({"version": "v4.9.0 (abc)", "endpoints": {"chat_completions": "/v1/chat/completions"}});
+    let answers = [
+        (
+            "/v1/models",
+            json!({"data": [{"id": "m", "object": "model"}]}),
+        ),
+        ("/api/version", json!({"version": "0.9.0"})),
+        ("/api/tags", json!({"models": []})),
+        ("/.well-known/localai.json", told.clone()),
+    ];
+    assert_eq!(identify_by(&answers), "localai@4.9.0");
+    assert_eq!(identify_by(&answers[..3]), "ollama@0.9.0");
+    let (identity, _) = identify("localhost", |path| {
+        let (status, body) = match path {
+            "/.well-known/localai.json" => (200, told.clone()),
+            "/version" => (200, json!({"version": "v4.8.2 (abc)"})),
+            _ => (401, json!({"error": {"code": 401}})),
+        };
+        ProbeAnswer {
+            status,
+            body: Some(body),
+            ..ProbeAnswer::default()
+        }
+    });
+    assert_eq!(label(&identity), "localai@4.9.0");
+}
+
 #[test]
 fn llama_cpp_is_known_by_the_header_of_any_answer() {
     let (identity, asked) = identify("localhost", |path| ProbeAnswer {
