@@ -16,7 +16,7 @@ use isogloss_core::rules::{
     ShowTools,
 };
 use models::Models;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,11 +58,30 @@ pub(super) struct Recognised {
     asked: Vec<(String, u16)>,
 }
 
+impl Recognised {
+    /// The status, where it refused whatever it was asked.
+    fn refused(&self) -> Option<u16> {
+        let is_refusal = |(_, status): &(String, u16)| matches!(status, 401 | 403);
+        let (_, status) = self.asked.first()?;
+        self.asked.iter().all(is_refusal).then_some(*status)
+    }
+}
+
+/// What is said of a server that lists its models to nobody without a key.
+const KEY_MISSING: &str = "give its key (ISOGLOSS_UPSTREAM_API_KEY)";
+
 /// What is said of a key that is refused.
 const KEY_REFUSED: &str = "it refuses the key of ISOGLOSS_UPSTREAM_API_KEY";
 
 /// What it was found to enforce, or why it was not asked.
-type Enforced = Result<Report, String>;
+type Enforced = Result<Report, Unasked>;
+
+/// Why a server was not asked.
+struct Unasked {
+    why: String,
+    /// It could have been.
+    is_meant: bool,
+}
 
 /// Which models were there to ask, and what came of it.
 struct Outcome {
@@ -85,7 +104,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         let asked = seen.asked.iter();
         let asked = asked.map(|(path, status)| json!({"path": path, "status": status}));
-        return print_json(&json!({
+        print_json(&json!({
             "dialect": rule.dialect,
             "version": rule.version.map(|version| version.to_string()),
             "asked": asked.collect::<Vec<_>>(),
@@ -96,13 +115,23 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
             })),
             "probe": match &enforced {
                 Ok(report) => report_json(report),
-                Err(why) => json!({"ended": why}),
+                Err(Unasked { why, .. }) => json!({"ended": why}),
             },
             "strategies": demands_json(&rule),
-        }));
+        }))?;
+    } else {
+        let has_key = upstream.api_key.is_some();
+        print(&text(&rules, &seen, &rule, &models, &enforced, has_key))?;
     }
-    let has_key = upstream.api_key.is_some();
-    print(&text(&rules, &seen, &rule, &models, &enforced, has_key))
+    let could_ask = match &enforced {
+        Ok(report) => report.ended.is_none() && seen.refused().is_none(),
+        Err(unasked) => unasked.is_meant,
+    };
+    // What was printed says why.
+    match could_ask {
+        true => Ok(()),
+        false => Err(Failure::Runtime(String::new())),
+    }
 }
 
 fn text(
@@ -130,10 +159,7 @@ fn text(
         rule.title,
         rule.label()
     );
-    let is_refusal = |(_, status): &(String, u16)| matches!(status, 401 | 403);
-    if let Some((_, status)) = seen.asked.first()
-        && seen.asked.iter().all(is_refusal)
-    {
+    if let Some(status) = seen.refused() {
         let what = match has_key {
             true => KEY_REFUSED,
             false => WANTS_KEY,
@@ -156,7 +182,7 @@ fn text(
             text += "\nwhat it enforces\n";
             text += &report_text(report, |probed| then(rule, probed));
         }
-        Err(why) => text += &format!("not asked   what it enforces: {why}\n"),
+        Err(Unasked { why, .. }) => text += &format!("not asked   what it enforces: {why}\n"),
     }
     if let Some(markup) = markup(rule, models) {
         let (format, from) = (markup.format.name(), markup.from.as_str());
@@ -225,7 +251,10 @@ async fn enforced(
             "it is a hosted API, where requests cost money: --light or --full asks all the same";
         return Ok(Outcome {
             models: Models::new(None, args.model.clone()),
-            enforced: Err(why.to_owned()),
+            enforced: Err(Unasked {
+                why: why.to_owned(),
+                is_meant: true,
+            }),
         });
     }
     let depth = if args.light {
@@ -234,14 +263,19 @@ async fn enforced(
         Depth::Full
     };
     let client = client(CHAT_WITHIN, upstream)?;
-    let listed = models_said(&client, upstream, &rule.http).await;
-    let models = Models::new(listed.as_ref(), args.model.clone());
+    let said = models_said(&client, upstream, &rule.http).await;
+    let listed = said.as_ref().and_then(|said| said.body.as_ref());
+    let models = Models::new(listed, args.model.clone());
     let nothing = Prober::new(rule, "", depth);
     let Some(model) = models.asked() else {
         let enforced = if nothing.next().is_none() {
             Ok(nothing.finish())
         } else {
-            Err("it names no model at /v1/models: give one with --model".to_owned())
+            let status = said.map_or(0, |said| said.status);
+            Err(Unasked {
+                why: unnamed(status, upstream.api_key.is_some()),
+                is_meant: false,
+            })
         };
         return Ok(Outcome { models, enforced });
     };
@@ -251,6 +285,15 @@ async fn enforced(
     }
     let enforced = Ok(prober.finish());
     Ok(Outcome { models, enforced })
+}
+
+/// Why there is no model to ask, by the status of the answer to who has them; 0 where there was none.
+fn unnamed(status: u16, has_key: bool) -> String {
+    match (status, has_key) {
+        (401 | 403, false) => format!("it answers {status} to /v1/models: {KEY_MISSING}"),
+        (401 | 403, true) => format!("it answers {status} to /v1/models: {KEY_REFUSED}"),
+        _ => "it names no model at /v1/models: give one with --model".to_owned(),
+    }
 }
 
 /// Asks one question, and before it whatever it needs to be asked before.
@@ -291,10 +334,10 @@ async fn models_said(
     client: &reqwest::Client,
     upstream: &UpstreamConfig,
     http: &Http,
-) -> Option<Value> {
+) -> Option<ProbeAnswer> {
     let request = client.get(url(upstream, Some(http), "/v1/models").ok()?);
     let response = addressed(request, upstream, Some(http)).send().await.ok()?;
-    read(response).await.body
+    Some(read(response).await)
 }
 
 async fn chat_answer(response: reqwest::Response) -> Answer {

@@ -237,7 +237,7 @@ impl Upstream {
                     if !self.limits_key(&answer) {
                         self.note_key(answer.status, false);
                     }
-                    self.note_models(answer.body.as_ref());
+                    self.note_models(answer.status, answer.body.as_ref());
                 }
                 Ok(Some(answer))
             }
@@ -270,7 +270,7 @@ impl Upstream {
         }
     }
 
-    fn note_models(&self, body: Option<&Value>) {
+    fn note_models(&self, status: u16, body: Option<&Value>) {
         let list = body.and_then(|body| body.get("data")?.as_array());
         let list = list.map(Vec::as_slice).unwrap_or_default();
         self.has_models(list.iter().filter_map(|model| model.get("id")?.as_str()));
@@ -279,6 +279,7 @@ impl Upstream {
         let loaded = loaded.filter_map(|model| model.get("id")?.as_str());
         self.models.send_if_modified(|models| {
             models.note_loaded(says.then_some(loaded));
+            models.note_status(status);
             false
         });
     }

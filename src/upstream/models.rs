@@ -43,6 +43,8 @@ pub(super) struct Listed {
     wanted: Vec<String>,
     /// Those that are loaded, where it says so (llama-server's router): what another is asked may put them out.
     loaded: Option<Vec<String>>,
+    /// The status with which it refused to list them.
+    refused: Option<u16>,
 }
 
 impl Models {
@@ -113,6 +115,16 @@ impl Listed {
             self.first = names.first().cloned();
         }
         !stays
+    }
+
+    /// Takes the status of the answer to who they are.
+    pub(super) fn note_status(&mut self, status: u16) {
+        self.refused = matches!(status, 401 | 403).then_some(status);
+    }
+
+    /// The status with which the server refuses to list them.
+    pub(super) const fn refused(&self) -> Option<u16> {
+        self.refused
     }
 
     /// Takes which of them are loaded, where the list says so.

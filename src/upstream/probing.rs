@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
+/// What is to be done about a server that lists its models to nobody without a key.
+const GIVE_KEY: &str = "give its key (api_key_env, api_key_file or ISOGLOSS_UPSTREAM_API_KEY)";
 /// One request of at most 64 tokens: seconds on a small CPU server; longer means that it is busy
 /// with what matters more.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -71,7 +73,10 @@ impl Probing {
         }
         let listed = self.upstream.models.borrow().clone();
         if listed.first().is_none() {
-            self.say_once("it names no model to ask");
+            match listed.refused() {
+                None => self.say_once("it names no model to ask"),
+                Some(status) => self.say_once(&format!("it lists its models to nobody without a key that is good for that ({status}): {GIVE_KEY}")),
+            }
             return;
         }
         if !listed.has(&self.asked) {

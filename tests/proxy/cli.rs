@@ -240,7 +240,8 @@ fn the_matrix_is_printed_as_text_markdown_and_json() {
 fn probing_tells_kind_version_and_strategies() {
     let url = scripted(VLLM);
     let ran = run(&["probe", &url]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
+    // What it enforces could not be asked.
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""));
     assert!(ran.out.contains("vllm@0.10.2"), "{}", ran.out);
     assert!(ran.out.contains("/version 200"), "{}", ran.out);
     let ran = run(&["probe", &url, "--json"]);
@@ -590,21 +591,35 @@ fn a_port_that_is_taken_exits_with_1_and_names_the_flag() {
     );
 }
 
-#[test]
-fn a_server_that_wants_a_key_is_told_as_that() {
+/// A server that refuses all but this path.
+fn guarded(open: &'static str, body: &'static str) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for connection in listener.incoming() {
             let mut connection = connection.unwrap();
             // One question a connection: all of it fits into one read.
-            let _asked = std::io::Read::read(&mut connection, &mut [0; 4096]);
-            let refusal =
-                b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-            let _answered = std::io::Write::write_all(&mut connection, refusal);
+            let mut asked = [0; 4096];
+            let read = std::io::Read::read(&mut connection, &mut asked).unwrap_or(0);
+            let is_open = asked[..read].starts_with(format!("GET {open} ").as_bytes());
+            let (status, body) = match is_open {
+                true => ("200 OK", body),
+                false => ("401 Unauthorized", ""),
+            };
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            let _answered = std::io::Write::write_all(&mut connection, answer.as_bytes());
         }
     });
-    let ran = run(&["probe", "--light", &url]);
+    url
+}
+
+#[test]
+fn a_server_that_wants_a_key_is_told_as_that() {
+    let ran = run(&["probe", "--light", &guarded("/none", "")]);
+    assert_eq!(ran.code, 1, "{}", ran.out);
     assert!(
         ran.out
             .contains("it answers 401 whatever it is asked: give its key"),
@@ -612,4 +627,18 @@ fn a_server_that_wants_a_key_is_told_as_that() {
         ran.out
     );
     assert!(!ran.out.contains("nothing recognised it"), "{}", ran.out);
+}
+
+/// vLLM guards what is below /v1 alone.
+#[test]
+fn a_server_that_lists_no_models_without_a_key_is_told_as_that() {
+    let url = guarded("/version", r#"{"version":"0.32.0"}"#);
+    let ran = run(&["probe", "--light", &url]);
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""));
+    assert!(ran.out.contains("vllm@0.32.0"), "{}", ran.out);
+    assert!(
+        ran.out.contains("401 to /v1/models: give its key"),
+        "{}",
+        ran.out
+    );
 }
