@@ -10,6 +10,7 @@ use crate::store::{Owner, Record, Store, StoreError, Ticket};
 use crate::upstream::{Upstream, Wanted};
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body::Body;
 use http_body_util::Full;
@@ -69,16 +70,57 @@ impl fmt::Debug for Keeping {
     }
 }
 
-/// Where replies are kept: unless somebody asked for a store, nowhere where a server keeps them itself, and is sent requests as
-/// they are.
+/// Where replies are kept: unless somebody asked for a store, nowhere where all servers keep them themselves, and are sent
+/// requests as they are.
 fn store<'a>(app: &'a App, keeper: &dyn Keeper) -> Option<&'a Arc<Store>> {
-    let is_left = app.config.responses.store == StorePlace::Auto
-        && app.upstreams.iter().any(|one| keeps_itself(one, keeper));
+    let keeps = |one: &Arc<Upstream>| keeps_itself(one, keeper);
+    let is_left = is_left(app, keeper) && app.upstreams.iter().all(keeps);
     if is_left { None } else { app.shelf.store() }
 }
 
+/// Whether replies are left to a server that keeps them itself, where it is asked.
+fn is_left(app: &App, keeper: &dyn Keeper) -> bool {
+    app.config.responses.store == StorePlace::Auto
+        && app.upstreams.iter().any(|one| keeps_itself(one, keeper))
+}
+
+/// Where the reply to this request is kept, and what it goes on from: where some servers keep replies themselves and others do not,
+/// the model says who is asked. What was kept here is here, whoever is asked next.
+fn store_of<'a>(
+    app: &'a App,
+    keeper: &dyn Keeper,
+    path: &str,
+    body: &Bytes,
+) -> Result<Option<&'a Arc<Store>>, Error> {
+    let Some(store) = store(app, keeper) else {
+        return Ok(None);
+    };
+    if !is_left(app, keeper) {
+        return Ok(Some(store));
+    }
+    let asks = work(body.len(), || keeper.asks(body))?;
+    if asks.previous.is_some_and(|id| is_own(keeper, &id)) {
+        return Ok(Some(store));
+    }
+    // What is wrong with the body is told by whoever reads the rest of it.
+    let model = work(body.len(), || passage::model_of(path, body)).unwrap_or_default();
+    let mut asked = app.upstreams.having(&model).into_iter();
+    Ok((!asked.any(|one| keeps_itself(one, keeper))).then_some(store))
+}
+
+/// Whether an id is one that is made here.
+fn is_own(keeper: &dyn Keeper, id: &str) -> bool {
+    keeper.home(id).as_deref() == Some(id)
+}
+
+/// Whose reply is asked for on this path that servers keep themselves: no others are to be asked.
+pub(super) fn asked_elsewhere(app: &App, path: &str) -> Option<&'static dyn Keeper> {
+    let route = passage::kept(path).filter(|route| route.what != KeptPart::Compact)?;
+    is_left(app, route.keeper).then_some(route.keeper)
+}
+
 /// Whether a server has the routes of kept replies, as far as is known of one that cannot be asked.
-fn keeps_itself(upstream: &Upstream, keeper: &dyn Keeper) -> bool {
+pub(super) fn keeps_itself(upstream: &Upstream, keeper: &dyn Keeper) -> bool {
     let rule = upstream.expected_rule();
     rule.is_some_and(|rule| keeper.is_kept_by(&rule))
 }
@@ -112,12 +154,18 @@ async fn found(
 pub(super) async fn follow(
     app: &App,
     client: &'static dyn Client,
-    headers: &HeaderMap,
+    head: &Parts,
     body: Bytes,
     record: &account::Record,
 ) -> Result<Followed, Error> {
-    let kept = client.keeper();
-    let kept = kept.and_then(|keeper| Some((keeper, store(app, keeper)?)));
+    let headers = &head.headers;
+    let kept = match client.keeper() {
+        None => None,
+        Some(keeper) => {
+            let store = store_of(app, keeper, head.uri.path(), &body)?;
+            store.map(|store| (keeper, store))
+        }
+    };
     let Some((keeper, store)) = kept else {
         let keeping = None;
         return Ok(Followed {
@@ -176,9 +224,9 @@ pub(super) async fn follow(
     })
 }
 
-/// What is asked about kept replies, or of whoever keeps them, that is answered here: where there is no store, a server
-/// that has the routes is sent the request as it is. Which server puts a conversation in short is the model's to say, unless all
-/// have the route.
+/// What is asked about kept replies, or of whoever keeps them, that is answered here: a server that has the routes is sent the
+/// request as it is, where the reply is none that is kept here. Which server puts a conversation in short is the model's to say,
+/// unless all have the route.
 pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRoute<'p>> {
     let path = request.uri().path();
     let route = passage::kept(path)?;
@@ -188,14 +236,14 @@ pub(super) fn route<'p, B>(app: &App, request: &'p Request<B>) -> Option<KeptRou
         _ => false,
     };
     let keeps = |one: &Arc<Upstream>| keeps_itself(one, route.keeper);
+    let has_all = || app.upstreams.iter().all(keeps);
     let has_route = || match route.what {
-        KeptPart::Compact => app.upstreams.iter().all(keeps),
+        KeptPart::Compact => has_all(),
         KeptPart::Reply | KeptPart::Input | KeptPart::Cancel => {
-            let first = app.upstreams.any(&Wanted::default(), |_upstream| true);
-            first.as_ref().is_ok_and(keeps)
+            has_all() || !is_own(route.keeper, route.id)
         }
     };
-    let is_passed = is_asked && store(app, route.keeper).is_none() && has_route();
+    let is_passed = is_asked && is_left(app, route.keeper) && has_route();
     (is_asked && !is_passed).then_some(route)
 }
 
@@ -215,7 +263,7 @@ where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Sync + 'static,
 {
     let keeps = |one: &Arc<Upstream>| keeps_itself(one, keeper);
-    if store(app, keeper).is_some() || !app.upstreams.iter().any(keeps) {
+    if !is_left(app, keeper) {
         return relay::relay(app, client, request, record).await;
     }
     let (head, body) = request.into_parts();

@@ -13,7 +13,7 @@ use super::relay::incoming;
 use super::relay::kinds::{self, BodyKind};
 use super::relay::whole;
 use super::silence::Passing;
-use super::{App, headers, relay, request_id, turn};
+use super::{App, headers, kept, relay, request_id, turn};
 use crate::config::Unverified;
 use crate::upstream::{Failure, Outgoing, Payload, Place, Upstream, Wanted, Why};
 use bytes::Bytes;
@@ -260,7 +260,11 @@ async fn forward(
     let mut attempts = app.upstreams.count();
     app.upstreams.deposit();
     let path = head.uri.path();
-    let may = |one: &Upstream| record.may_use(one) && one.forwards(&head.method, path);
+    let keeper = kept::asked_elsewhere(app, path);
+    let may = |one: &Upstream| {
+        let has_it = keeper.is_none_or(|keeper| kept::keeps_itself(one, keeper));
+        has_it && record.may_use(one) && one.forwards(&head.method, path)
+    };
     // Whatever has begun to stream through cannot be sent twice.
     let is_kept = !matches!(body, Sent::Streamed(..));
     let mut search = Search {

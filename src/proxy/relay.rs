@@ -158,7 +158,7 @@ where
     let turn = queues.then(|| turn::of(app, &head.headers, record));
     let turn = turn.transpose()?;
     let (client_body, skimmer) = incoming::read_json(&head.extensions, body, app).await?;
-    let followed = kept::follow(app, client, &head.headers, client_body, record).await?;
+    let followed = kept::follow(app, client, &head, client_body, record).await?;
     let kept::Followed {
         client,
         body: client_body,

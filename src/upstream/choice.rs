@@ -123,6 +123,20 @@ impl Upstreams {
         }
     }
 
+    /// The servers that may be asked for this model, whether they can be used or not: the worker where there is no other.
+    #[must_use]
+    pub fn having(&self, model: &str) -> Vec<&Arc<Upstream>> {
+        let wanted = Wanted {
+            model,
+            ..Wanted::default()
+        };
+        match self.candidates(&wanted, &|_upstream: &Upstream| true) {
+            Candidates::Tiers([servers, workers]) if servers.is_empty() => workers,
+            Candidates::Tiers([servers, _workers]) => servers,
+            Candidates::Nowhere => Vec::new(),
+        }
+    }
+
     fn usable_of<'u>(
         &self,
         tiers: &[Vec<&'u Arc<Upstream>>; 2],

@@ -534,6 +534,46 @@ async fn who_puts_a_conversation_in_short_is_the_models_to_say() {
 }
 
 #[tokio::test]
+async fn beside_a_server_that_keeps_replies_those_of_others_are_kept_here() {
+    let hosted = |got: &Got| {
+        let asked = format!("{{\"asked\":\"{} {}\"}}", got.method, got.target);
+        vec![isogloss_testing::scripted::reply(200, JSON, &asked)]
+    };
+    let hosted = Scripted::start(hosted).await;
+    let own = Scripted::start(counting).await;
+    let urls = [own.url(), hosted.url()];
+    let proxy = Proxy::with(&[&urls[0], &urls[1]], |config| {
+        config.upstreams[0].models = vec!["qwen*".to_owned()];
+        config.upstreams[1].dialect = isogloss::config::DialectPin::parse("openai");
+        config.upstreams[1].models = vec!["gpt*".to_owned()];
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    proxy.until_upstream(1, "ready").await;
+    let post = async |body: Value| ask(&proxy, "POST", "/v1/responses", "me", &body).await;
+    let get = async |id: &str| {
+        let path = format!("/v1/responses/{id}");
+        ask(&proxy, "GET", &path, "me", &Value::Null).await
+    };
+    let first = post(json!({"model": "qwen3", "input": "one"})).await.json();
+    let id = first["id"].as_str().unwrap();
+    assert_eq!(first["store"], true, "{first}");
+    assert_eq!(get(id).await.json()["id"], id);
+    let body = json!({"model": "qwen3", "input": "two", "previous_response_id": id});
+    assert_eq!(said(&post(body).await.json()), "3 messages");
+    // What the other keeps is asked of it, though it is not the first.
+    let body = json!({"model": "gpt-5", "input": "x", "previous_response_id": "resp_1"});
+    assert_eq!(
+        post(body).await.json(),
+        json!({"asked": "POST /v1/responses"})
+    );
+    assert_eq!(
+        get("resp_1").await.json(),
+        json!({"asked": "GET /v1/responses/resp_1"})
+    );
+}
+
+#[tokio::test]
 async fn what_only_we_keep_is_put_in_short_here_whoever_is_asked() {
     let mut upstream = Scripted::start(counting).await;
     let url = upstream.url();
