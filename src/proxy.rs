@@ -25,6 +25,7 @@ mod redacted;
 mod relay;
 mod request_id;
 mod rescue;
+mod results;
 mod room;
 mod route;
 mod seek;

@@ -95,6 +95,7 @@ where
             let answer = Passed {
                 app,
                 client: None,
+                names_results: false,
                 first_byte: pass::first_byte(app),
                 record,
             };

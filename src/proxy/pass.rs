@@ -13,14 +13,14 @@ use super::relay::incoming;
 use super::relay::kinds::{self, BodyKind};
 use super::relay::whole;
 use super::silence::Passing;
-use super::{App, headers, kept, relay, request_id, turn};
+use super::{App, headers, kept, relay, request_id, results, turn};
 use crate::config::Unverified;
 use crate::upstream::{Failure, Outgoing, Payload, Place, Upstream, Wanted, Why};
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::Full;
 use isogloss_core::dialect::chat::client::Chat;
@@ -252,19 +252,14 @@ async fn forward(
         record.asked(bytes);
     }
     let begun = std::time::Instant::now();
-    let mut headers = headers::pass_up(head.headers.clone());
-    request_id::tell(&head.extensions, &mut headers);
+    let headers = told(&head);
     let waits = app.upstreams.have_queues() && !is_safe(&head.method);
     let turn = waits.then(|| turn::of(app, &head.headers, record));
     let turn = turn.transpose()?;
     let mut attempts = app.upstreams.count();
     app.upstreams.deposit();
     let path = head.uri.path();
-    let keeper = kept::asked_elsewhere(app, path);
-    let may = |one: &Upstream| {
-        let has_it = keeper.is_none_or(|keeper| kept::keeps_itself(one, keeper));
-        has_it && record.may_use(one) && one.forwards(&head.method, path)
-    };
+    let may = may_ask(app, &head, record);
     // Whatever has begun to stream through cannot be sent twice.
     let is_kept = !matches!(body, Sent::Streamed(..));
     let mut search = Search {
@@ -326,6 +321,7 @@ async fn forward(
                 let passed = Passed {
                     app,
                     client: passage::client(target.path()),
+                    names_results: passage::names_results(path),
                     first_byte,
                     record,
                 };
@@ -345,6 +341,31 @@ async fn forward(
         if next.is_none() {
             return Err(error);
         }
+    }
+}
+
+/// The headers that a server is told.
+fn told(head: &Parts) -> HeaderMap {
+    let mut headers = headers::pass_up(head.headers.clone());
+    request_id::tell(&head.extensions, &mut headers);
+    if passage::names_results(head.uri.path()) {
+        // Its reply is read.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    headers
+}
+
+/// Which servers may be asked.
+fn may_ask<'a>(
+    app: &App,
+    head: &'a Parts,
+    record: &'a Record,
+) -> impl Fn(&Upstream) -> bool + Copy + use<'a> {
+    let path = head.uri.path();
+    let keeper = kept::asked_elsewhere(app, path);
+    move |one: &Upstream| {
+        let has_it = keeper.is_none_or(|keeper| kept::keeps_itself(one, keeper));
+        has_it && record.may_use(one) && one.forwards(&head.method, path)
     }
 }
 
@@ -450,6 +471,8 @@ pub(super) struct Passed<'a> {
     pub(super) app: &'a App,
     /// Who reads its events, where that is known.
     pub(super) client: Option<&'static dyn Client>,
+    /// It may say where the results of a batch are.
+    pub(super) names_results: bool,
     pub(super) first_byte: Instant,
     pub(super) record: &'a Record,
 }
@@ -495,6 +518,9 @@ impl Passed<'_> {
                 return Err(upstream.redact_error(error));
             }
             return super::redacted::reply(self.app, upstream, reply).await;
+        }
+        if self.names_results && reply.status().is_success() {
+            return results::reply(self.app, reply, self.first_byte, self.record).await;
         }
         if !is_events(&reply) {
             let record = self.record.clone();

@@ -11,6 +11,7 @@ mod json;
 mod models;
 mod path;
 mod refusal;
+mod results;
 mod words;
 
 pub use forward::{Forward, NoPath};
@@ -21,6 +22,7 @@ pub use path::{
     takes_no_tokens, way, without_vendor,
 };
 pub use refusal::error_body;
+pub use results::{names_results, with_own_results};
 
 use crate::error::{Error, Kind};
 use crate::ir::{Request, Wire};

@@ -343,3 +343,25 @@ async fn a_route_under_a_vendors_prefix_is_translated_as_well() {
     let sent: serde_json::Value = serde_json::from_slice(&upstream.next().await.body).unwrap();
     assert_eq!(sent["model"], "org/m");
 }
+
+/// Anthropic's SDKs follow `results_url` as it stands.
+#[tokio::test]
+async fn a_batch_leads_to_its_results_through_the_proxy() {
+    let batch = |_got: &Got| {
+        let body =
+            r#"{"id":"b","results_url":"https://api.anthropic.com/v1/messages/batches/b/results"}"#;
+        vec![reply(200, "content-type: application/json\r\n", body)]
+    };
+    let upstream = Scripted::start(batch).await;
+    let proxy = Proxy::with(&[&upstream.url()], |config| {
+        config.forward = isogloss_core::passage::Forward::parse("/v1/messages/batches/*").unwrap();
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    let asked = "GET /v1/messages/batches/b HTTP/1.1\r\nhost: proxy\r\n\r\n";
+    let reply = proxy.send(asked.to_owned()).await.reply().await;
+    assert_eq!(
+        reply.text(),
+        r#"{"id":"b","results_url":"/v1/messages/batches/b/results"}"#
+    );
+}
