@@ -2,6 +2,8 @@
 //! and status untouched, both bodies streamed, only hop-by-hop headers taken off. Before that a
 //! look at what it demands: nothing here is verified, so a demand is refused by name.
 
+mod search;
+
 use super::access::Stranger;
 use super::account::Record;
 use super::admit::Seat;
@@ -11,11 +13,10 @@ use super::peek::{Drained, Gone, Peeked, peek};
 use super::relay::Untouched;
 use super::relay::incoming;
 use super::relay::kinds::{self, BodyKind};
-use super::relay::whole;
 use super::silence::Passing;
 use super::{App, headers, kept, relay, request_id, results, turn};
 use crate::config::Unverified;
-use crate::upstream::{Failure, Outgoing, Payload, Place, Upstream, Wanted, Why};
+use crate::upstream::{Failure, Outgoing, Payload, Place, Upstream, Why};
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
@@ -28,7 +29,9 @@ use isogloss_core::dialect::client::Client;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::exchange;
 use isogloss_core::ir::Framing;
-use isogloss_core::passage::{self, BodyDemand, Way};
+use isogloss_core::passage::{self, BodyDemand, Form, Way};
+use search::Search;
+use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
@@ -56,10 +59,15 @@ impl Sent {
         &mut self,
         target: &PathAndQuery,
         model: &str,
+        at: Option<&Range<usize>>,
     ) -> Result<(PathAndQuery, Payload), Error> {
         let Self::Whole(bytes) = self else {
             return Ok((target.clone(), self.take()));
         };
+        if let Some(at) = at {
+            let form = passage::form_with(bytes, at, model);
+            return Ok((target.clone(), Payload::Whole(Bytes::from(form).into())));
+        }
         let (path, bytes) = exchange::renamed(target.as_str(), bytes, model);
         let message = "the model's name cannot be part of a URL";
         let target = PathAndQuery::try_from(path);
@@ -113,19 +121,24 @@ where
     let is_safe = is_safe(&head.method);
     let access = record.accessing().filter(|access| access.has_models());
     let access = access.filter(|_| !is_safe);
-    let chooses = app.upstreams.count() > 1 && !is_safe && is_json(&head);
-    let mut model = String::new();
+    let form = form(&head);
+    let is_read = is_json(&head) || form.is_some() && passage::computes(head.uri.path());
+    let chooses = app.upstreams.count() > 1 && !is_safe && is_read;
+    let (mut model, mut in_form) = (String::new(), None);
     let body = if access.is_some() || chooses {
         let bytes = incoming::read(body, app).await?;
         let path = head.uri.path();
-        let named = relay::work(bytes.len(), || passage::model_of(path, &bytes));
-        model = match access {
+        let named = relay::work(bytes.len(), || match &form {
+            Some(form) => form.model(&bytes).map(|found| (found.name, Some(found.at))),
+            None => passage::model_of(path, &bytes).map(|name| (name, None)),
+        });
+        (model, in_form) = match access {
             None => named.unwrap_or_default(),
             // What names no model that can be read could name any.
             Some(access) => {
-                let model = named?;
-                access.check_model(&model)?;
-                model
+                let named = named?;
+                access.check_model(&named.0)?;
+                named
             }
         };
         // It is here as a whole, so that it can be sent again.
@@ -140,6 +153,7 @@ where
         head,
         target,
         model,
+        in_form,
     };
     forward(app, asked, body, record).await
 }
@@ -153,6 +167,12 @@ fn is_json(head: &Parts) -> bool {
     let media_type = head.headers.get(CONTENT_TYPE);
     let media_type = media_type.and_then(|value| value.to_str().ok());
     media_type.is_some_and(kinds::is_json)
+}
+
+/// The form that a body is.
+fn form(head: &Parts) -> Option<Form> {
+    let media_type = head.headers.get(CONTENT_TYPE);
+    Form::of(media_type?.to_str().ok()?)
 }
 
 /// Whether some server that whoever asks may use is asked this.
@@ -235,6 +255,8 @@ struct Asked {
     target: PathAndQuery,
     /// Empty where none can be read, or nobody needs to know.
     model: String,
+    /// Where it stands, where the body is a form.
+    in_form: Option<Range<usize>>,
 }
 
 async fn forward(
@@ -247,6 +269,7 @@ async fn forward(
         head,
         target,
         model,
+        in_form,
     } = asked;
     if let Sent::Whole(bytes) = &body {
         record.asked(bytes);
@@ -281,7 +304,7 @@ async fn forward(
             record.answered_by(&upstream.label(), own.as_deref());
         }
         let (own_target, sent) = match own {
-            Some(own) => body.renamed(&target, &own)?,
+            Some(own) => body.renamed(&target, &own, in_form.as_ref())?,
             None => (target.clone(), body.take()),
         };
         let outgoing = Outgoing {
@@ -378,86 +401,6 @@ fn unsent(failure: Failure, app: &App) -> Error {
         }
         Why::BodyTimeout => incoming::too_slow(app),
         _ => failure.into(),
-    }
-}
-
-/// Of an error that is read for what it says of the model.
-const MAX_ERROR_BYTES: usize = 64 << 10;
-
-/// A request that failed at some servers.
-struct Search<'a> {
-    app: &'a App,
-    record: &'a Record,
-    model: &'a str,
-    /// Nothing is done twice by sending it to another.
-    may_repeat: bool,
-    tried: Vec<usize>,
-}
-
-impl Search<'_> {
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted {
-            model: self.model,
-            key: None,
-            tried: &self.tried,
-        }
-    }
-
-    /// Whether a reply says that its server, not the request, is at fault; then, whether and for how long it is not to be asked.
-    /// One that may say that the server has the model no more is read for that, and comes back as it was.
-    async fn fault_of(
-        &self,
-        upstream: &Upstream,
-        reply: Response<reqwest::Body>,
-        first_byte: Instant,
-    ) -> Result<(Response<reqwest::Body>, Option<Option<u64>>), Error> {
-        let status = reply.status().as_u16();
-        if status == 429 || status >= 500 {
-            let retry_after = relay::retry_after(reply.headers());
-            return Ok((reply, Some(retry_after)));
-        }
-        let size = reply.body().size_hint();
-        let is_short = size.upper().unwrap_or(size.lower()) <= MAX_ERROR_BYTES as u64;
-        if status != 404 || self.model.is_empty() || !self.may_repeat || !is_short {
-            return Ok((reply, None));
-        }
-        let (head, body) = reply.into_parts();
-        let (app, limit) = (self.app, self.app.config.limits.reply_bytes);
-        let body = whole::read(&[], body, limit, first_byte, &app.budget).await;
-        let body = body.map_err(|error| relay::unread(error, limit, &app.metrics))?;
-        let fault = exchange::lacks_model(status, &body).then(|| {
-            // What it lists is old news.
-            upstream.doubt();
-            None
-        });
-        Ok((Response::from_parts(head, body.into()), fault))
-    }
-
-    /// A server failed before it said anything, and may have said for how long it is not to be asked: the one that is asked
-    /// instead.
-    fn after(
-        &mut self,
-        upstream: &Upstream,
-        kind: Kind,
-        retry_after: Option<u64>,
-        may: impl Fn(&Upstream) -> bool,
-    ) -> Option<Arc<Upstream>> {
-        if !self.model.is_empty() {
-            upstream.faltered(self.model, kind, retry_after);
-        }
-        if !self.may_repeat {
-            return None;
-        }
-        self.tried.push(upstream.index());
-        let next = self.app.upstreams.another(&self.wanted(), may)?;
-        if !self.app.upstreams.may_send_again() {
-            self.app.metrics.limit_hit("retry_budget");
-            return None;
-        }
-        self.app.metrics.upstream_failed(kind);
-        self.app.metrics.retry("failover");
-        self.record.retried("failover");
-        Some(next)
     }
 }
 

@@ -869,3 +869,36 @@ async fn a_server_that_restarts_with_another_model_is_asked_for_that_one() {
     assert_eq!(said(&ask(&proxy, "new").await), "again");
     assert_eq!(ask(&proxy, "old").await.status, 404);
 }
+
+/// Audio and pictures come as forms.
+#[tokio::test]
+async fn a_form_goes_to_the_server_that_has_its_model() {
+    let first = called("first", &["small"]).await;
+    let mut second = called("second", &["large"]).await;
+    let alias = |config: &mut Config| {
+        let known = ("whisper-1".to_owned(), "large".to_owned());
+        config.upstreams[1].aliases = vec![known];
+    };
+    let proxy = before(&[&first, &second], alias).await;
+    for model in ["large", "whisper-1"] {
+        let body = format!(
+            "--b\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\n{model}\r\n--b\r\ncontent-disposition: form-data; \
+             name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n--b--\r\n"
+        );
+        let length = body.len();
+        let request = format!(
+            "POST /v1/audio/transcriptions HTTP/1.1\r\nhost: proxy\r\ncontent-type: multipart/form-data; boundary=b\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        );
+        let reply = proxy.send(request).await.reply().await;
+        assert_eq!(said(&reply), "second", "{model}");
+        let got = loop {
+            let got = second.next().await;
+            if got.method == "POST" {
+                break got;
+            }
+        };
+        let sent = body.replace("whisper-1", "large");
+        assert_eq!(String::from_utf8_lossy(&got.body), sent, "{model}");
+    }
+}

@@ -6,6 +6,7 @@
 //! unverified, so such a request is refused, or marked where the operator wants it forwarded.
 
 mod constraint;
+mod form;
 mod forward;
 mod json;
 mod models;
@@ -14,6 +15,7 @@ mod refusal;
 mod results;
 mod words;
 
+pub use form::{Form, InForm, form_with};
 pub use forward::{Forward, NoPath};
 pub use json::Look;
 pub use models::{Asking, Credentials, Listed, Speaks, asking};
