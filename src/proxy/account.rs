@@ -7,6 +7,7 @@ mod record;
 
 pub(super) use record::Record;
 
+use super::connections::Peer;
 use super::request_id::Ids;
 use super::spans::{Told, Trace};
 use crate::journal::{Journal, Recording, Summary};
@@ -22,6 +23,7 @@ use isogloss_core::sse;
 use pin_project_lite::pin_project;
 use record::Facts;
 use std::mem;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -92,6 +94,8 @@ pub(super) struct Open {
     journal: Arc<Journal>,
     /// The request's own id.
     id: Option<HeaderValue>,
+    /// Where its connection comes from.
+    peer: Option<SocketAddr>,
     record: Record,
     span: Span,
     begun: Instant,
@@ -187,6 +191,7 @@ impl Open {
             metrics,
             journal: Arc::clone(journal),
             id: ids.map(|ids| ids.ours.clone()),
+            peer: request.extensions().get::<Peer>().map(|peer| peer.0),
             record: Record::of(journal),
             span: Span::current(),
             begun: Instant::now(),
@@ -351,6 +356,7 @@ impl Drop for Open {
             parent: &self.span,
             outcome = outcome.as_str(),
             client = facts.access.as_ref().map(|access| access.name()),
+            peer = self.peer.map(tracing::field::display),
             status = self.status.map(|status| status.as_u16()),
             code = self.kind.map(Kind::code).or(facts.code),
             method = %self.method,

@@ -2,9 +2,10 @@
 
 use super::room::{Place, Room};
 use crate::telemetry::Metrics;
+use http::Request;
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,6 +26,18 @@ pub(super) struct Connections {
     metrics: Arc<Metrics>,
 }
 
+/// Where a connection comes from; in the extensions of its requests.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+impl Peer {
+    /// A request that came on this connection.
+    pub(super) fn asks<B>(self, mut request: Request<B>) -> Request<B> {
+        request.extensions_mut().insert(self);
+        request
+    }
+}
+
 /// How many each client has.
 #[derive(Debug, Clone, Default)]
 struct Clients(Arc<Mutex<HashMap<IpAddr, usize>>>);
@@ -32,6 +45,7 @@ struct Clients(Arc<Mutex<HashMap<IpAddr, usize>>>);
 /// A connection's place, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Connected {
+    pub(super) peer: Peer,
     _place: Place,
     _client: Option<OfOne>,
 }
@@ -75,6 +89,7 @@ impl Connections {
                     // Small events must not wait for the acknowledgement of the one before.
                     let _unimportant = stream.set_nodelay(true);
                     let connected = Connected {
+                        peer: Peer(SocketAddr::new(peer.ip().to_canonical(), peer.port())),
                         _place: place,
                         _client: client,
                     };

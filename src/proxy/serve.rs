@@ -8,6 +8,7 @@ use super::timed_io::TimedIo;
 use super::version::{self, Version};
 use super::{App, stack};
 use crate::tls::{HTTP2, OTHER, TIMEOUT, Wire, failure};
+use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tower::util::MapRequest;
 
 /// Bounds a head, and what one connection buffers in each direction. hyper's own default is
 /// 408 KiB, which ten thousand streams multiply.
@@ -61,7 +63,10 @@ pub async fn serve(
             }
             accepted = room.accept(&listener) => accepted,
         };
-        let service = service.clone();
+        let peer = connected.peer;
+        let service = MapRequest::new(service.clone(), move |request: Request<Incoming>| {
+            peer.asks(request)
+        });
         let watcher = graceful.watcher();
         let house = Arc::clone(&house);
         let app = house.app();

@@ -254,6 +254,7 @@ def test_each_request_is_one_line_in_the_log_without_its_words(scraper):
 
     (line,) = eventually(lines, "the access line")
     assert (line["outcome"], line["status"], line["path"]) == ("ok", 200, "/v1/chat/completions")
+    assert line["peer"].startswith("127.0.0.1:"), line
     assert line["strategy"] == "native" and line["dur_ms"] >= line["own_ms"] > 0
     assert secret not in proxy.log.read_text()
 
