@@ -1,6 +1,7 @@
 //! Metric families and log lines. Label values come from closed sets only; client text never
 //! becomes a label, and never reaches a log line above trace.
 
+mod about;
 mod families;
 mod labels;
 mod log;
@@ -10,6 +11,7 @@ mod process;
 mod trace_context;
 mod traces;
 
+pub use about::About;
 pub use families::{FAMILIES, Family, FamilyKind, families_markdown};
 pub use labels::UNVERIFIED;
 pub use log::{init, init_quiet};

@@ -7,7 +7,7 @@ use super::{Failure, console};
 use crate::admin::{ConfigurationState, Fault, NameState, Query, Readiness, State, UpstreamState};
 use crate::config::{Config, DialectPin};
 use crate::proxy::House;
-use crate::telemetry::{CompileMetrics, FAMILIES, Metrics};
+use crate::telemetry::{About, CompileMetrics, FAMILIES, Metrics};
 use crate::upstream::{NameStatus, Phase, Proof, Refused, Upstream, Worker};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -126,7 +126,8 @@ pub(super) fn house(
 ) -> Result<(Arc<House>, Arc<Metrics>), Failure> {
     let mut metrics = Metrics::new(rules.names().into_iter().map(str::to_owned));
     if let Some(endpoint) = &config.otlp_endpoint {
-        let started = metrics.export_traces(endpoint);
+        let about = About::of(|name| std::env::var(name).ok());
+        let started = metrics.export_traces(endpoint, about);
         started.map_err(|error| Failure::Config(format!("otlp_endpoint: {}", chain(&error))))?;
     }
     let metrics = Arc::new(metrics);

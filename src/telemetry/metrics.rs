@@ -4,6 +4,7 @@
 mod outcome;
 mod upstreams;
 
+use super::about::About;
 use super::families as family;
 use super::families::{FAMILIES, Family, FamilyKind};
 use super::labels::{
@@ -220,10 +221,14 @@ impl Metrics {
     ///
     /// # Errors
     /// No root certificates for an `https` collector.
-    pub fn export_traces(&mut self, endpoint: &reqwest::Url) -> Result<(), reqwest::Error> {
+    pub fn export_traces(
+        &mut self,
+        endpoint: &reqwest::Url,
+        about: About,
+    ) -> Result<(), reqwest::Error> {
         let dropped = key(&family::SPANS_DROPPED, []);
         let dropped = self.recorder.register_counter(&dropped, &METADATA);
-        self.traces = Some(Traces::start(endpoint, dropped)?);
+        self.traces = Some(Traces::start(endpoint, about, dropped)?);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Spans in; the JSON of an OTLP export request out. Pure.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -45,13 +46,11 @@ pub struct Span {
     pub error: Option<&'static str>,
 }
 
-/// The body of a request to `/v1/traces`.
+/// The body of a request to `/v1/traces`, by a process of which this is told.
 #[must_use]
-pub fn export(spans: &[Span]) -> Value {
-    let about = [
-        ("service.name", json!("isogloss")),
-        ("service.version", json!(env!("CARGO_PKG_VERSION"))),
-    ];
+pub fn export(spans: &[Span], resource: &[(String, String)]) -> Value {
+    let about = resource.iter();
+    let about: Vec<_> = about.map(|(name, value)| (name, json!(value))).collect();
     let scope = json!({"name": "isogloss", "version": env!("CARGO_PKG_VERSION")});
     let spans: Vec<Value> = spans.iter().map(span).collect();
     json!({"resourceSpans": [{
@@ -84,7 +83,7 @@ fn nanoseconds(time: SystemTime) -> String {
     since_epoch.as_nanos().to_string()
 }
 
-fn attributes(list: &[(&'static str, Value)]) -> Vec<Value> {
+fn attributes(list: &[(impl Serialize, Value)]) -> Vec<Value> {
     let value = |value: &Value| match value {
         Value::Bool(flag) => json!({"boolValue": flag}),
         Value::Number(number) => json!({"intValue": number.to_string()}),
@@ -113,7 +112,8 @@ mod tests {
             attributes: vec![("a", json!("b")), ("n", json!(7)), ("s", json!(true))],
             error: Some("upstream_error"),
         };
-        let body = export(&[span]);
+        let service = ("service.name".to_owned(), "llm-proxy".to_owned());
+        let body = export(&[span], &[service]);
         let written = &body["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
         let expected = json!({
             "traceId": "0000000000000000000000000000000a",
@@ -132,6 +132,9 @@ mod tests {
         });
         assert_eq!(*written, expected);
         let service = &body["resourceSpans"][0]["resource"]["attributes"][0];
-        assert_eq!(service["value"]["stringValue"], "isogloss");
+        assert_eq!(
+            *service,
+            json!({"key": "service.name", "value": {"stringValue": "llm-proxy"}})
+        );
     }
 }

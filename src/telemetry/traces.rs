@@ -2,6 +2,7 @@
 //! HTTP, as JSON). Never in a request's way: what does not fit into the queue, or what the collector
 //! does not take, is dropped and counted.
 
+use super::about::About;
 use super::otlp::{Span, export};
 use metrics::Counter;
 use reqwest::Url;
@@ -35,7 +36,11 @@ impl Traces {
     ///
     /// # Errors
     /// No root certificates for an `https` collector.
-    pub(super) fn start(endpoint: &Url, dropped: Counter) -> Result<Self, reqwest::Error> {
+    pub(super) fn start(
+        endpoint: &Url,
+        about: About,
+        dropped: Counter,
+    ) -> Result<Self, reqwest::Error> {
         // An error only says that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = reqwest::Client::builder()
@@ -48,6 +53,7 @@ impl Traces {
         let exporter = Exporter {
             client: client.build()?,
             url: traces_url(endpoint),
+            about,
             dropped: dropped.clone(),
             fails: false,
         };
@@ -86,6 +92,7 @@ fn traces_url(endpoint: &Url) -> Url {
 struct Exporter {
     client: reqwest::Client,
     url: Url,
+    about: About,
     dropped: Counter,
     /// The last batch was not taken: said once, not with every batch.
     fails: bool,
@@ -124,8 +131,9 @@ impl Exporter {
         let sent = self
             .client
             .post(self.url.clone())
+            .headers(self.about.headers.clone())
             .header(http::header::CONTENT_TYPE, "application/json")
-            .body(export(&spans).to_string())
+            .body(export(&spans, &self.about.resource).to_string())
             .send()
             .await;
         let fault = match sent {
