@@ -14,7 +14,7 @@ mod traces;
 pub use about::About;
 pub use families::{FAMILIES, Family, FamilyKind, families_markdown};
 pub use labels::UNVERIFIED;
-pub use log::{init, init_quiet};
+pub use log::{init, init_quiet, json_line};
 pub use metrics::{
     CompileMetrics, Metrics, OpenGuard, Outcome, QueueRefusal, RequestLabels, RequestTimes,
     StoreWork,

@@ -262,12 +262,7 @@ fn said(text: &str, is_json: bool) -> String {
     if !is_json {
         return text.to_owned();
     }
-    let mut all = String::new();
-    for line in text.lines() {
-        let line = serde_json::json!({"level": "INFO", "message": line});
-        all += &format!("{line}\n");
-    }
-    all
+    text.lines().map(telemetry::json_line).collect()
 }
 
 /// What a person needs to know: where it listens, what is behind it, what to change in a client.
@@ -362,10 +357,18 @@ mod tests {
     fn where_the_log_is_json_the_greeting_is_too() {
         let text = "one \"two\"\nthree\n";
         assert_eq!(said(text, false), text);
-        assert_eq!(
-            said(text, true),
-            "{\"level\":\"INFO\",\"message\":\"one \\\"two\\\"\"}\n{\"level\":\"INFO\",\"message\":\"three\"}\n"
-        );
+        let said = said(text, true);
+        let lines: Vec<serde_json::Value> = said
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        let messages: Vec<_> = lines.iter().map(|line| &line["message"]).collect();
+        assert_eq!(messages, ["one \"two\"", "three"]);
+        for line in &lines {
+            let time = line["timestamp"].as_str().unwrap_or_default();
+            assert!(time.starts_with("20") && time.ends_with('Z'), "{line}");
+            assert_eq!(line["level"], "INFO");
+        }
     }
 
     fn progress_of(phase: Phase) -> (String, bool) {

@@ -4,6 +4,8 @@ mod lines;
 
 use lines::Lines;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 
 /// Starts logging for this process. `RUST_LOG` wins over `verbosity` (0: info, 1: debug of this
 /// program, 2 and more: trace of this program, where client text may show).
@@ -26,6 +28,16 @@ pub fn init_quiet(json: bool, verbosity: u8) {
         0 => init_at(json, "warn"),
         more => init(json, more - 1),
     }
+}
+
+/// A line of the log, for what is said elsewhere: as it is written where lines are JSON.
+#[must_use]
+pub fn json_line(message: &str) -> String {
+    let mut time = String::new();
+    // A text takes whatever is written.
+    let _always = SystemTime.format_time(&mut Writer::new(&mut time));
+    let line = serde_json::json!({"timestamp": time, "level": "INFO", "message": message});
+    format!("{line}\n")
 }
 
 fn init_at(json: bool, level: &str) {
