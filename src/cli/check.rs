@@ -9,6 +9,7 @@ use crate::config::{Config, Name};
 use crate::proxy;
 use crate::upstream::{Resolver, Trouble};
 use futures_util::future::join_all;
+use isogloss_core::rules::RuleSet;
 use std::time::Duration;
 
 /// All names are asked for at once.
@@ -24,11 +25,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let is_given = args.config.is_given();
     let (config, odd) = args.config.loaded(is_given)?;
-    let rules = wire::rules(config.rules.as_deref())?;
-    wire::check_worker(&config, &rules)?;
-    serve::trust(&config)?;
-    let doors = proxy::check_tls(&config).and_then(|()| Door::new(&config).map(drop));
-    doors.map_err(|error| Failure::Config(error.to_string()))?;
+    let rules = checked(&config)?;
     let upstreams = match config.upstreams.len() {
         0 if config.worker.model.is_some() => "the worker alone".to_owned(),
         0 => "no upstream given: only the rules were checked".to_owned(),
@@ -53,6 +50,32 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     // What the system still asks need not be waited for.
     runtime.shutdown_background();
     Ok(())
+}
+
+/// The rules, or all that is wrong with them and with what the configuration names.
+fn checked(config: &Config) -> Result<RuleSet, Failure> {
+    let mut wrong: Vec<String> = Vec::new();
+    let mut note = |why: Option<String>| {
+        // Both listeners have one certificate.
+        let is_new = why.as_ref().is_some_and(|why| !wrong.contains(why));
+        wrong.extend(why.filter(|_| is_new));
+    };
+    let rules = wire::rules(config.rules.as_deref());
+    note(rules.as_ref().err().map(ToString::to_string));
+    if let Ok(rules) = &rules {
+        let worker = wire::check_worker(config, rules);
+        note(worker.err().map(|error| error.to_string()));
+    }
+    let trust = serve::trust(config);
+    note(trust.err().map(|error| error.to_string()));
+    let clients = proxy::check_tls(config);
+    note(clients.err().map(|error| error.to_string()));
+    let operators = Door::new(config);
+    note(operators.err().map(|error| error.to_string()));
+    match rules {
+        Ok(rules) if wrong.is_empty() => Ok(rules),
+        _ => Err(Failure::Config(wrong.join("\n"))),
+    }
 }
 
 /// The names of servers that DNS does not know here.

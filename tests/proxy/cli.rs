@@ -218,6 +218,28 @@ fn a_bad_rule_file_exits_with_78_and_shows_its_line() {
 }
 
 #[test]
+fn what_is_wrong_with_rules_and_certificates_is_said_at_once_and_once() {
+    let (rules, keys) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(rules.path().join("own.toml"), "dialekt = 1\n").unwrap();
+    let pem = keys.path().join("empty.pem");
+    std::fs::write(&pem, "").unwrap();
+    let pem = pem.to_str().unwrap();
+    let ran = run(&[
+        "check",
+        "--rules",
+        rules.path().to_str().unwrap(),
+        "--tls-cert",
+        pem,
+        "--tls-key",
+        pem,
+        "--tls-admin=yes",
+    ]);
+    assert_eq!(ran.code, 78, "{}", ran.err);
+    assert!(ran.err.contains("own.toml:1:"), "{}", ran.err);
+    assert_eq!(ran.err.matches("tls.cert: ").count(), 1, "{}", ran.err);
+}
+
+#[test]
 fn the_matrix_is_printed_as_text_markdown_and_json() {
     assert!(run(&["dialects"]).out.contains("\n  required "));
     assert!(
