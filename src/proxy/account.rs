@@ -222,6 +222,11 @@ impl Open {
         }
         if let Some(client) = facts.client {
             self.end_mark = client.end_mark();
+            if let (Some(name), Some(id)) = (client.request_id(), &self.id) {
+                // A server's own stays.
+                let told = reply.headers_mut().entry(name);
+                told.or_insert_with(|| id.clone());
+            }
         }
         reply.headers_mut().extend(mem::take(&mut facts.marks));
     }

@@ -76,6 +76,25 @@ async fn every_reply_has_a_request_id_of_our_own() {
     );
 }
 
+/// Anthropic's SDKs read `request-id`, off replies and errors.
+#[tokio::test]
+async fn clients_of_messages_find_the_id_where_their_sdks_look() {
+    let completion = completion("fine");
+    let upstream = Scripted::start(move |_got| vec![reply(200, JSON, &completion)]).await;
+    let proxy = Proxy::start(&upstream.url()).await;
+    proxy.until_upstream(0, "ready").await;
+    let asked = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+    for (body, status) in [(asked, 200), ("{", 400)] {
+        let told = proxy.send(post("/v1/messages", body)).await.reply().await;
+        assert_eq!(told.status, status, "{}", told.text());
+        let id = told.header("x-isogloss-request-id");
+        assert!(id.is_some());
+        assert_eq!(told.header("request-id"), id);
+    }
+    let told = proxy.chat(PLAIN).await.reply().await;
+    assert_eq!(told.header("request-id"), None);
+}
+
 #[tokio::test]
 async fn a_server_gets_our_id_in_place_of_the_clients_with_what_is_translated() {
     let mut upstream = Scripted::start(|_got| vec![reply(400, "", "no")]).await;

@@ -47,6 +47,11 @@ pub trait Client: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The header in which clients of this dialect read a request's id off the reply, where that is not `x-request-id`.
+    fn request_id(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What a store has to know, where clients of this dialect go on from replies that are kept for them.
     fn keeper(&self) -> Option<&'static dyn Keeper> {
         None

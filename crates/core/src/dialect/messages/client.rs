@@ -33,6 +33,11 @@ impl Client for Messages {
         Some(("x-api-key", None))
     }
 
+    /// `_request_id` of the SDKs, of replies and errors (anthropic 0.75).
+    fn request_id(&self) -> Option<&'static str> {
+        Some("request-id")
+    }
+
     fn read(&self, _path: &str, body: &[u8]) -> Result<Request, Error> {
         request::read(body)
     }
