@@ -313,7 +313,13 @@ impl dyn Server {
         }
         let mut calls = OpenCallsOf::new();
         let mut sink = Sink::new(&mut calls, ids);
-        let verbatim = self.read(body, about, &mut sink)?;
+        let read = self.read(body, about, &mut sink);
+        let verbatim = read.map_err(|fault| match fault {
+            ReplyFault::NotAReply if error_text(body).is_some() => {
+                ReplyFault::Error(String::from_utf8_lossy(body).into_owned())
+            }
+            fault => fault,
+        })?;
         sink.end_open();
         let mut events = sink.into_events();
         let is_error = |event: &Event| matches!(event, Event::Error(_));

@@ -135,6 +135,12 @@ impl Exchange {
             Err(fault) if !is_json(body) => unreadable(fault, &rule.too_long),
             _ => return None,
         };
-        Some(InPlace::new(error, body))
+        // Of OpenAI's wire SDKs read nothing in an error that is a text.
+        let is_lines = self.server.framing() == Framing::Lines;
+        let read = match is_lines || error_text(body).is_none() {
+            true => body,
+            false => b"",
+        };
+        Some(InPlace::new(error, read))
     }
 }

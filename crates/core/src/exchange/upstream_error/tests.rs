@@ -181,6 +181,18 @@ fn a_reply_that_has_an_error_in_the_servers_own_shape_is_that_error() {
             "reported: AiError: no",
             502,
         ),
+        (
+            r#"{"error":"CUDA out of memory"}"#,
+            Kind::UpstreamFailed,
+            "reported: CUDA out of memory",
+            502,
+        ),
+        (
+            r#"{"error": "no "quotes" are escaped"}"#,
+            Kind::UpstreamFailed,
+            "reported: no \"quotes\" are escaped",
+            502,
+        ),
     ] {
         let rule = RuleSet::builtin().resolve("plain", None).unwrap();
         let (about, mut ids) = (About::default(), Ids::new(0));
