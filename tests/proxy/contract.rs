@@ -792,6 +792,54 @@ async fn a_shutdown_lets_running_streams_end_and_takes_no_new_connection() {
     proxy.stopped().await;
 }
 
+/// Whoever waits at `/drained` has the proxy say so: balancers leave connections that are open where they are.
+#[tokio::test]
+async fn while_somebody_waits_for_the_end_each_reply_is_the_last_of_its_connection() {
+    let upstream = Scripted::start(|_got| vec![reply(200, "", "fine")]).await;
+    let proxy = Proxy::start(&upstream.url()).await;
+    let request = "GET /x HTTP/1.1\r\nhost: p\r\n\r\n";
+    let mut client = proxy.send(request).await;
+    assert_eq!(client.reply().await.header("connection"), None);
+    let leaving = proxy.app.leave();
+    client.send(request).await;
+    let last = client.reply().await;
+    assert_eq!(
+        (last.text(), last.header("connection")),
+        ("fine", Some("close"))
+    );
+    assert_eq!(client.rest().await, b"");
+    drop(leaving);
+    let mut client = proxy.send(request).await;
+    assert_eq!(client.reply().await.header("connection"), None);
+}
+
+/// The next frame of HTTP/2: its kind (RFC 9113, section 6).
+async fn frame(client: &mut proxy::Client) -> u8 {
+    let read = async {
+        let mut head = [0; 9];
+        client.0.read_exact(&mut head).await.unwrap();
+        let [long, length, short, kind, ..] = head;
+        let length = u32::from_be_bytes([0, long, length, short]);
+        let mut payload = vec![0; usize::try_from(length).unwrap()];
+        client.0.read_exact(&mut payload).await.unwrap();
+        kind
+    };
+    tokio::time::timeout(PATIENCE, read).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_http2_client_is_told_to_leave_while_somebody_waits_for_the_end() {
+    const SETTINGS: u8 = 4;
+    const GOAWAY: u8 = 7;
+    let upstream = Scripted::start(|_got| vec![reply(200, "", "fine")]).await;
+    let proxy = Proxy::start(&upstream.url()).await;
+    let mut client = proxy.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+    client.send([0, 0, 0, SETTINGS, 0, 0, 0, 0, 0]).await;
+    assert_eq!(frame(&mut client).await, SETTINGS);
+    let _leaving = proxy.app.leave();
+    while frame(&mut client).await != GOAWAY {}
+}
+
 #[tokio::test]
 async fn a_shutdown_ends_when_its_time_is_over() {
     let mut upstream = Scripted::start(|_got| vec![Step::Hang]).await;

@@ -533,6 +533,27 @@ async fn who_puts_a_conversation_in_short_is_the_models_to_say() {
     assert_eq!(own.next().await.target, "/v1/chat/completions");
 }
 
+/// OpenAI's own store knows nothing of them.
+#[tokio::test]
+async fn interactions_are_kept_before_openai_too() {
+    let upstream = Scripted::start(counting).await;
+    let proxy = Proxy::with(&[&upstream.url()], |config| {
+        config.upstreams[0].dialect = isogloss::config::DialectPin::parse("openai");
+    })
+    .await;
+    proxy.until_upstream(0, "ready").await;
+    let path = "/v1beta/interactions";
+    let body = json!({"model": "m", "input": "one"});
+    let first = ask(&proxy, "POST", path, "me", &body).await.json();
+    let id = first["id"].as_str().unwrap();
+    assert!(!id.is_empty(), "{first}");
+    let body = json!({"model": "m", "input": "two", "previous_interaction_id": id});
+    let second = ask(&proxy, "POST", path, "me", &body).await;
+    assert!(second.text().contains("3 messages"), "{}", second.text());
+    let kept = ask(&proxy, "GET", &format!("{path}/{id}"), "me", &Value::Null).await;
+    assert_eq!((kept.status, &kept.json()["id"]), (200, &first["id"]));
+}
+
 #[tokio::test]
 async fn beside_a_server_that_keeps_replies_those_of_others_are_kept_here() {
     let hosted = |got: &Got| {

@@ -2,10 +2,16 @@
 
 use crate::cli::{VLLM, command, scripted};
 use crate::support::dns::{Dns, Says, local};
+use crate::support::proxy::Proxy;
+use isogloss_testing::scripted::PATIENCE;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
 
 /// Runs a program that a machine may lack; `None` where it does.
 fn tool(program: &str, folder: &Path, arguments: &str) -> Option<std::process::Output> {
@@ -295,6 +301,47 @@ fn files_for_a_server_that_hold_something_else_are_mistakes() {
         let (is_right, said) = check(&wrong);
         assert!(!is_right && said.contains(why), "{wrong}: {said}");
     }
+}
+
+/// What is beyond the limit of streams of one connection would wait unseen.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_both_versions_of_http_is_asked_by_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let Some(()) = certificates(folder) else {
+        return;
+    };
+    let chain = CertificateDer::from_pem_file(folder.join("server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(folder.join("server.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider);
+    let config = config.with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth();
+    let mut config = config.with_single_cert(vec![chain], key).unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let (told, mut agreed) = tokio::sync::mpsc::channel(16);
+    let serving = tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let Ok(stream) = acceptor.accept(stream).await else {
+                continue;
+            };
+            let protocol = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+            let _nobody_asks_more = told.try_send(protocol);
+        }
+    });
+    let authority = std::fs::read(folder.join("ca.pem")).unwrap();
+    let _proxy = Proxy::with(&[&url], |config| {
+        config.upstreams[0].tls.ca = Some(authority);
+    })
+    .await;
+    // It is looked at.
+    let protocol = tokio::time::timeout(PATIENCE, agreed.recv()).await.unwrap();
+    assert_ne!(protocol.unwrap().as_deref(), Some(&b"h2"[..]));
+    serving.abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]
