@@ -1,5 +1,6 @@
 //! Replies of Anthropic's that say where the results of a batch are: as they came in, with an address that leads back through the
-//! proxy out. The SDKs follow `results_url` as it stands (anthropic 0.75, TypeScript 0.71), past their own `base_url` and with their own key.
+//! proxy out. The SDK follows `results_url` as it stands, past its own `base_url` and
+//! with its own key, and puts a path behind that (anthropic 0.125.0, `_prepare_url`).
 
 use serde_json::Value;
 

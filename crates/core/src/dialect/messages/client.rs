@@ -33,7 +33,7 @@ impl Client for Messages {
         Some(("x-api-key", None))
     }
 
-    /// `_request_id` of the SDKs, of replies and errors (anthropic 0.75).
+    /// `_request_id` of the SDKs, of replies and errors (anthropic 0.125.0).
     fn request_id(&self) -> Option<&'static str> {
         Some("request-id")
     }
