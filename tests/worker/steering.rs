@@ -333,6 +333,26 @@ async fn thoughts_leave_room_for_the_answer() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn thoughts_that_take_all_the_room_are_cut_where_the_answer_may_be_empty() {
+    let rig = Rig::new(Mindless::default());
+    for constraint in [Constraint::Regex("(?s:.*)".to_owned()), tagged(false)] {
+        let demand = Demand {
+            think: Think::Open,
+            ..demand(constraint)
+        };
+        let mut cut = 0;
+        for seed in 0..6 {
+            let answer = rig.ask(&demand, seed, 40, Some(200)).await.unwrap();
+            if answer.text.ends_with("</think>") {
+                assert_eq!(answer.reason, Finish::Length, "{answer:?}");
+                cut += 1;
+            }
+        }
+        assert!(cut > 0, "no thoughts took all the room");
+    }
+}
+
 /// What a model of no mind would hardly ever end by itself.
 fn kinds() -> Vec<Constraint> {
     let gbnf = |text: &str| Constraint::Grammar {

@@ -315,6 +315,7 @@ impl Decoder {
         };
         let token = decoded.token;
         let was_open = self.ending.as_ref().is_some_and(Ending::is_open);
+        let was_thinking = self.matcher.as_ref().is_some_and(|it| !it.is_bound());
         let mut run = Run::default();
         run.steps.push(decoded);
         if self.vocabulary.is_end(token) {
@@ -323,7 +324,9 @@ impl Decoder {
         }
         self.consume(token)?;
         let mut run = self.advance(run, room.saturating_sub(1))?;
-        if was_open && run.steps.len() >= room as usize && !run.is_over {
+        // Where anything is an answer nothing is one, too; but thoughts that ended because there was no room left have none.
+        let has_answer = !was_thinking || run.steps.len() > 1;
+        if was_open && has_answer && run.steps.len() >= room as usize && !run.is_over {
             // Whole with its very last token, though it might go on. What was whole before is cut.
             run.is_over = self.matcher.as_mut().is_some_and(|it| it.is_accepting());
         }
