@@ -11,7 +11,7 @@ use isogloss_core::error::{Error, Side};
 use isogloss_core::ir::{Constraint, Notation};
 use isogloss_core::schema::Validator;
 use isogloss_worker::backend::{Demand, Think};
-use isogloss_worker::job::Finish;
+use isogloss_worker::job::{Finish, Limits, Sampling};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -329,6 +329,33 @@ async fn thoughts_leave_room_for_the_answer() {
                 assert!(value["answer"].is_string());
                 assert!(think == Think::Optional || answer.text.contains("</think>"));
             }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_stop_text_ends_an_answer_within_a_call() {
+    let rig = Rig::new(Mindless::default());
+    let demand = demand(tagged(true));
+    let compiler = Compiler::new(CompilerLimits::default());
+    let check = compiler.compile(&demand.constraint).await.unwrap();
+    let Check::Tag(tags) = &check else {
+        unreachable!("a structural tag")
+    };
+    for seed in 0..6 {
+        for stop in ["\n", "{", "city", "e", ">", "</tool_call>"] {
+            let limits = Limits {
+                max_tokens: Some(150),
+                stop: vec![stop.to_owned()],
+                spares_tags: true,
+                ..Limits::default()
+            };
+            let sampling = Sampling {
+                seed: Some(seed),
+                ..Sampling::default()
+            };
+            let answer = rig.answer(&demand, sampling, limits, None).await.unwrap();
+            assert!(tags.check(&answer.text).is_ok(), "{stop:?}: {answer:?}");
         }
     }
 }

@@ -75,6 +75,8 @@ pub struct Limits {
     pub ignore_end: bool,
     /// The answer does not end before it began, unless a constraint's does.
     pub is_said: bool,
+    /// The answer is free text in which tags may stand: no stop text ends it within one, which nobody could read then.
+    pub spares_tags: bool,
 }
 
 /// One answer to be generated.

@@ -62,6 +62,28 @@ impl TextStream {
         }
     }
 
+    /// Takes the bytes of a token that no stop text is looked for in, nor one that begins before it or ends behind it.
+    pub fn pass(&mut self, bytes: &[u8]) -> String {
+        if self.stopped {
+            return String::new();
+        }
+        self.stops.restart();
+        let mut text = std::mem::take(&mut self.held);
+        text.push_str(&self.characters(bytes));
+        text
+    }
+
+    /// Whether the text would end within a character with these bytes.
+    #[must_use]
+    pub fn breaks_off(&self, bytes: &[u8]) -> bool {
+        let all = [self.partial.as_slice(), bytes].concat();
+        let begins = |at: usize| match std::str::from_utf8(&all[at..]) {
+            Ok(_) => false,
+            Err(error) => error.valid_up_to() == 0 && error.error_len().is_none(),
+        };
+        (all.len().saturating_sub(3)..all.len()).any(begins)
+    }
+
     /// The rest of an answer that ended otherwise: what was held back, with U+FFFD for a
     /// character that stayed incomplete.
     pub fn finish(&mut self) -> String {

@@ -48,16 +48,19 @@ impl Writer<'_> {
         if !is_call && !content.is_some_and(|stated| stated.is_json()) {
             return None;
         }
+        // Calls and nothing else, up to where they end.
+        let is_held = match strategy {
+            Strategy::Constrain | Strategy::Tags | Strategy::Compose | Strategy::Convert => true,
+            Strategy::Native => self.choice_rule().is_some_and(|choice| choice.stopped),
+            Strategy::Passthrough | Strategy::Instruct => false,
+        };
         let before = stops.len();
-        let reason = match strategy {
-            // Calls and nothing else, up to where they end.
-            Strategy::Constrain | Strategy::Tags | Strategy::Compose | Strategy::Convert
-                if is_call =>
-            {
+        let reason = match is_call && is_held {
+            true => {
                 stops.clear();
                 "it would end a call within its JSON: a reply that is calls alone is no text to stop in"
             }
-            _ => {
+            false => {
                 stops.retain(|text| !text.chars().all(char::is_whitespace));
                 "white space stands between the tokens of JSON: a stop text of white space alone would end it there"
             }

@@ -99,6 +99,8 @@ pub struct ChoiceRule {
     /// Whether the arguments of a call that the server forces itself are objects, whatever their schema says; only of
     /// [`ChoiceHow::Native`].
     pub objects: bool,
+    /// Whether a stop text ends a call that the server forces itself, within its JSON; only of [`ChoiceHow::Native`].
+    pub stopped: bool,
     /// Whether the server reads forced calls in tags off its text whatever it is asked, so that it is asked for them under `auto`:
     /// see [`READS_CALLS`](super::READS_CALLS).
     pub parsed: bool,

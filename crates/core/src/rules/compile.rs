@@ -221,7 +221,7 @@ fn constraint(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, C
 }
 
 /// What is said of calls that the server forces itself.
-const NATIVE_ALONE: [&str; 2] = ["free_texts", "objects"];
+const NATIVE_ALONE: [&str; 3] = ["free_texts", "objects", "stopped"];
 
 fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, ChoiceRule)> {
     let choice = keys.required_word::<ChoiceWord>(file, "choice");
@@ -235,10 +235,8 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
     let one = keys.boolean(file, "one");
     let strict = keys.boolean(file, "strict");
     let bare = keys.boolean(file, "bare");
-    let raw = keys.boolean(file, "raw");
-    let typed = keys.boolean(file, "typed");
-    let may_parse = keys.boolean(file, "may_parse");
-    let [free_texts, objects] = NATIVE_ALONE.map(|key| keys.boolean(file, key));
+    let [raw, typed, may_parse] = ["raw", "typed", "may_parse"].map(|key| keys.boolean(file, key));
+    let [free_texts, objects, stopped] = NATIVE_ALONE.map(|key| keys.boolean(file, key));
     let otherwise = keys.word::<ChoiceHow>(file, "otherwise");
     let forms = keys.words::<TextUnion>(file, "forms");
     let reason = keys.string(file, "reason");
@@ -283,7 +281,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
             "take it out",
         );
     }
-    for (key, is_there) in NATIVE_ALONE.iter().zip([free_texts, objects]) {
+    for (key, is_there) in NATIVE_ALONE.iter().zip([free_texts, objects, stopped]) {
         if is_there && (how != ChoiceHow::Native || FREE.contains(&choice)) {
             let message = format!("`{key}` goes with `native` of a forced call");
             file.fault(&keys.span, message, "take it out");
@@ -315,6 +313,7 @@ fn choice(file: &mut File<'_>, keys: &mut Keys<'_, '_>) -> Option<(String, Choic
         may_parse,
         free_texts,
         objects,
+        stopped,
         parsed: false,
         otherwise: otherwise.unwrap_or(ChoiceHow::Constrain),
         forms,

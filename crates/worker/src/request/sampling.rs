@@ -170,6 +170,7 @@ pub(super) fn limits(fields: &Fields, default_tokens: Option<u32>) -> Result<Lim
         stop: stop(fields)?,
         ignore_end: field(fields, "ignore_eos", "true or false")?.unwrap_or(false),
         is_said: false,
+        spares_tags: false,
     })
 }
 

@@ -83,6 +83,7 @@ fn sampling_fields_are_read() {
             ignore_end: true,
             is_said: true,
             leaves_a_quarter: false,
+            spares_tags: false,
         }
     );
     assert!(asked.check(8).is_ok());

@@ -5,7 +5,7 @@ use super::decoder::{Decoder, Run};
 use crate::job::{Chosen, Event, Finish, Usage};
 use crate::kernel::Slot;
 use crate::media::Sequence;
-use crate::text::TextStream;
+use crate::text::{Pushed, TextStream};
 use crate::vocabulary::{Token, Vocabulary};
 use isogloss_core::error::Error;
 use std::any::Any;
@@ -60,6 +60,8 @@ pub(super) struct Answer {
     /// Its slot may hold more than is right.
     pub(super) is_ahead: bool,
     pub(super) text: TextStream,
+    /// The last token stands within a tag.
+    pub(super) is_within: bool,
     /// Tokens since the last text that was told.
     pub(super) untold: u32,
     pub(super) usage: Usage,
@@ -106,7 +108,7 @@ impl Answer {
             self.tokens.push(step.token);
             self.untold += 1;
             told.extend(step.chosen);
-            let pushed = self.text.push(vocabulary.text(step.token));
+            let pushed = self.read(vocabulary.text(step.token), step.is_within);
             text.push_str(&pushed.text);
             if pushed.stopped {
                 has_stopped = true;
@@ -130,6 +132,20 @@ impl Answer {
             });
         }
         finish
+    }
+
+    /// The text of a token, behind which something is open or not. The tokens that begin and end a tag are of it.
+    fn read(&mut self, bytes: &[u8], is_open: bool) -> Pushed {
+        let was_within = self.is_within;
+        // Nothing may end within a character either.
+        self.is_within = is_open && (was_within || !self.text.breaks_off(bytes));
+        match was_within || self.is_within {
+            true => Pushed {
+                text: self.text.pass(bytes),
+                stopped: false,
+            },
+            false => self.text.push(bytes),
+        }
     }
 
     pub(super) fn finish(&self, reason: Finish) {

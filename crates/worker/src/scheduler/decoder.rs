@@ -33,6 +33,8 @@ pub(super) struct Decoder {
     vocabulary: Vocabulary,
     /// How many alternatives are told beside each token, where they are told at all.
     alternatives: u32,
+    /// Whether it is told which tokens stand within something that the constraint wants whole.
+    tells_tags: bool,
 }
 
 /// What a decoder is asked for.
@@ -89,6 +91,8 @@ pub(super) struct Decoded {
     pub(super) is_forced: bool,
     /// The model liked another one, behind which the answer would not have ended in time or was far from its end.
     pub(super) is_steered: bool,
+    /// The answer cannot end behind it, since something is begun that the constraint wants whole. Where it is told.
+    pub(super) is_within: bool,
     /// Where it is told.
     pub(super) chosen: Option<Chosen>,
 }
@@ -140,6 +144,7 @@ impl Decoder {
             drafter: None,
             vocabulary,
             alternatives,
+            tells_tags: false,
         }
     }
 
@@ -152,6 +157,12 @@ impl Decoder {
     /// The same decoder, of whose answers without a matcher the first token is one of these.
     pub(super) fn beginning_with(mut self, first: Arc<TokenMask>) -> Self {
         self.first = Some(first);
+        self
+    }
+
+    /// The same decoder, which tells what stands within tags.
+    pub(super) fn telling_tags(mut self) -> Self {
+        self.tells_tags = true;
         self
     }
 
@@ -173,6 +184,14 @@ impl Decoder {
     /// Whether the constraint asks for more than is written.
     pub(super) fn is_open(&mut self) -> bool {
         let matcher = self.matcher.as_mut();
+        matcher.is_some_and(|matcher| !matcher.is_accepting())
+    }
+
+    /// Whether something is begun that the constraint wants whole, where that is told. Thoughts are not of it.
+    fn is_within(&mut self) -> bool {
+        let tells_tags = self.tells_tags;
+        let matcher = self.matcher.as_mut();
+        let matcher = matcher.filter(|matcher| tells_tags && matcher.is_bound());
         matcher.is_some_and(|matcher| !matcher.is_accepting())
     }
 
@@ -309,7 +328,7 @@ impl Decoder {
     /// Chooses a token, and takes what is forced after it. `room`: tokens that the answer may
     /// still have, at least one.
     fn choose(&mut self, logits: &[f32], room: u32) -> Result<Run, Halt> {
-        let decoded = match self.steer(logits, room)? {
+        let mut decoded = match self.steer(logits, room)? {
             Some(decoded) => decoded,
             None => self.sample(logits)?,
         };
@@ -317,12 +336,14 @@ impl Decoder {
         let was_open = self.ending.as_ref().is_some_and(Ending::is_open);
         let was_thinking = self.matcher.as_ref().is_some_and(|it| !it.is_bound());
         let mut run = Run::default();
-        run.steps.push(decoded);
         if self.vocabulary.is_end(token) {
+            run.steps.push(decoded);
             run.is_over = true;
             return Ok(run);
         }
         self.consume(token)?;
+        decoded.is_within = self.is_within();
+        run.steps.push(decoded);
         let mut run = self.advance(run, room.saturating_sub(1))?;
         // Where anything is an answer nothing is one, too; but thoughts that ended because there was no room left have none.
         let has_answer = !was_thinking || run.steps.len() > 1;
@@ -342,6 +363,7 @@ impl Decoder {
             token: chosen.token.token,
             is_forced: false,
             is_steered: self.sampler.has_pushed(),
+            is_within: false,
             chosen: self.sampler.wants_logprobs().then_some(chosen),
         })
     }
@@ -381,6 +403,7 @@ impl Decoder {
                     token,
                     is_forced: false,
                     is_steered: passed > 0 || self.sampler.has_pushed(),
+                    is_within: false,
                     chosen: self.sampler.wants_logprobs().then_some(chosen),
                 }));
             }
@@ -395,6 +418,7 @@ impl Decoder {
             token: planned,
             is_forced: false,
             is_steered: true,
+            is_within: false,
             chosen: certain(planned, &self.sampler, self.alternatives),
         }))
     }
@@ -433,6 +457,7 @@ impl Decoder {
                     token,
                     is_forced: true,
                     is_steered: false,
+                    is_within: self.is_within(),
                     chosen: certain(token, &self.sampler, self.alternatives),
                 });
                 room -= 1;

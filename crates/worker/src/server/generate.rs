@@ -209,6 +209,7 @@ fn submit(
     let mut receivers = Vec::new();
     let limits = Limits {
         leaves_a_quarter: asked.is_bound(),
+        spares_tags: asked.constraint.is_some() && !asked.is_bound(),
         ..asked.limits.clone()
     };
     for prompt in prepared {

@@ -91,6 +91,11 @@ impl Stops {
         self.nodes.get(self.at).map_or(0, |node| node.depth)
     }
 
+    /// Forgets what was read.
+    pub(super) fn restart(&mut self) {
+        self.at = 0;
+    }
+
     /// Reads a byte. The length of the longest text that ends with it.
     pub(super) fn next(&mut self, byte: u8) -> Option<usize> {
         self.at = self.step(self.at, byte);

@@ -88,6 +88,36 @@ fn what_may_be_the_beginning_of_a_stop_text_is_held_back() {
 }
 
 #[test]
+fn no_stop_text_is_seen_in_what_is_passed_nor_across_its_ends() {
+    let mut stream = TextStream::new(&["END".to_owned(), "é".to_owned()]);
+    assert_eq!(stream.push(b"a E").text, "a ");
+    assert_eq!(stream.pass(b"ND END E"), "END END E");
+    let pushed = stream.push(b"ND. EN");
+    assert_eq!((pushed.text.as_str(), pushed.stopped), ("ND. ", false));
+    let pushed = stream.push(b"D");
+    assert_eq!((pushed.text.as_str(), pushed.stopped), ("", true));
+    assert_eq!(stream.pass(b"more"), "");
+}
+
+#[test]
+fn it_is_known_whether_a_character_would_break_off() {
+    let mut stream = TextStream::new(&[]);
+    let texts: [(&[u8], bool); 5] = [
+        (b"a\xC3", true),
+        (b"a\xF0\x9F\x98", true),
+        ("é".as_bytes(), false),
+        (b"a\xFF", false),
+        (b"", false),
+    ];
+    for (bytes, breaks_off) in texts {
+        assert_eq!(stream.breaks_off(bytes), breaks_off, "{bytes:?}");
+    }
+    stream.push(b"\xF0\x9F");
+    assert!(stream.breaks_off(b"\x98"));
+    assert!(!stream.breaks_off(b"\x98\x80"));
+}
+
+#[test]
 fn a_beginning_within_a_beginning_is_seen() {
     assert_eq!(streamed(&["aab"], &[b"aa", b"a", b"b"]), ("a".into(), true));
     assert_eq!(

@@ -18,7 +18,13 @@ fn a_stop_text_ends_no_call_within_its_json_or_markup() {
     let called =
         |stop: &Value| json!({"tools": [tool("f")], "tool_choice": "required", "stop": stop});
     let stated = json!(["\n", "<", "\nObservation:"]);
-    for server in ["vllm@0.32.0", "mistral-rs", "ollama@0.12.0", "lmdeploy"] {
+    for server in [
+        "vllm@0.32.0",
+        "mistral-rs",
+        "ollama@0.12.0",
+        "lmdeploy",
+        "llama-cpp",
+    ] {
         assert_eq!(
             stops(server, &called(&stated)),
             (Value::Null, true),

@@ -223,6 +223,10 @@ fn what_goes_with_tags_alone_is_a_fault_elsewhere() {
             "`objects` goes with `native` of a forced call",
         ),
         (
+            "stopped = true",
+            "`stopped` goes with `native` of a forced call",
+        ),
+        (
             "unthinking = true",
             "`unthinking` is of what is not `native` otherwise",
         ),

@@ -133,6 +133,9 @@ impl Scheduler {
         let mut decoder = Decoder::new(sampler, job.matcher, free, vocabulary, alternatives);
         if is_constrained {
             decoder = decoder.ending_with(Ending::new(self.leads.clone()));
+            if job.limits.spares_tags && !job.limits.stop.is_empty() {
+                decoder = decoder.telling_tags();
+            }
         } else if job.limits.is_said {
             decoder = decoder.beginning_with(self.free.endless());
         }
@@ -160,6 +163,7 @@ impl Scheduler {
             odds: Odds::default(),
             is_ahead: false,
             text: TextStream::new(&job.limits.stop),
+            is_within: false,
             untold: 0,
             usage: Usage {
                 prompt,
