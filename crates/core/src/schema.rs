@@ -45,6 +45,7 @@ pub(crate) use graph::percent_decode;
 pub use guard::{SchemaLimits, guard};
 pub(crate) use lower::describe;
 pub use lower::{Lowered, Unkept, Why, described, described_in_full, has_object_without, lower};
+pub use number::reads_exactly;
 pub use profile::Profile;
 pub use reply::read_reply_json;
 pub use validator::{SchemaBreach, Validator};

@@ -1,7 +1,8 @@
 //! Numbers, exactly: two decimals come in; whether one is a multiple of the other goes out. And a
 //! schema comes in; what it demands of numbers goes out.
 
-use isogloss_validate::{Keyword, ValidationError};
+use super::validator::draft_of;
+use isogloss_validate::{Draft, Keyword, ValidationError};
 use serde_json::{Map, Number, Value};
 
 /// What a schema demands of the value of numbers, beyond their type.
@@ -12,21 +13,44 @@ pub(crate) enum NumberDemand {
     None,
     /// Bounds: a number between two that satisfy them satisfies them, too.
     Bounds,
-    /// Its exact value: `multipleOf`, or `const` and `enum` with numbers.
+    /// Its exact value: `multipleOf` of what does not divide 1, or `const` and `enum` with numbers that are as large as those that
+    /// are held only nearly.
     Exact,
 }
 
 /// What one schema object demands by its own keywords.
 pub(crate) fn demand(schema: &Map<String, Value>) -> NumberDemand {
     const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
-    let names_number = |keyword| schema.get(keyword).is_some_and(holds_number);
-    if schema.contains_key("multipleOf") || names_number("const") || names_number("enum") {
+    let names_large = |keyword| schema.get(keyword).is_some_and(holds_large_number);
+    let is_multiple = schema
+        .get("multipleOf")
+        .is_some_and(|unit| !divides_one(unit));
+    if is_multiple || names_large("const") || names_large("enum") {
         NumberDemand::Exact
     } else if BOUNDS.iter().any(|keyword| schema.contains_key(*keyword)) {
         NumberDemand::Bounds
     } else {
         NumberDemand::None
     }
+}
+
+/// Whether a schema, or one in it, takes or refuses a whole number by its exact value, so that one which a reader holds only
+/// nearly is refused ([`super::Validator::validate_text`]). Draft 4 takes such a number for none that is whole.
+#[must_use]
+pub fn reads_exactly(schema: &Value) -> bool {
+    if draft_of(schema) == Some(Draft::Draft4) {
+        return true;
+    }
+    let mut pending = vec![schema];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Object(map) if demand(map) == NumberDemand::Exact => return true,
+            Value::Object(map) => pending.extend(map.values()),
+            Value::Array(items) => pending.extend(items),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// A count of `minItems` and its like, also where it is written as `5.0`; what is beyond the signed
@@ -42,11 +66,25 @@ pub(crate) fn count_of(count: &Value) -> Option<u64> {
     count.map(|count| count.min(i64::MAX.unsigned_abs()))
 }
 
-fn holds_number(value: &Value) -> bool {
+/// Whether every whole number is a multiple of it.
+fn divides_one(unit: &Value) -> bool {
+    let Value::Number(unit) = unit else {
+        return false;
+    };
+    let one = Decimal::of(&Number::from(1));
+    let pair = one.zip(Decimal::of(unit));
+    pair.is_some_and(|(one, unit)| one.is_multiple_of(unit))
+}
+
+/// Whether a value holds a number beyond those that every float next to it tells apart.
+fn holds_large_number(value: &Value) -> bool {
+    const LARGE: f64 = 9_007_199_254_740_992.0;
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {
         match value {
-            Value::Number(_) => return true,
+            Value::Number(number) if number.as_f64().is_none_or(|it| it.abs() >= LARGE) => {
+                return true;
+            }
             Value::Array(items) => pending.extend(items),
             Value::Object(members) => pending.extend(members.values()),
             _ => {}
@@ -147,6 +185,7 @@ pub(crate) fn multiple_of<'a>(
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::super::Validator;
+    use super::reads_exactly;
     use serde_json::{Value, json};
 
     fn verdict(schema: &Value, text: &str) -> Result<(), (String, String)> {
@@ -267,6 +306,34 @@ mod tests {
             Ok(())
         );
         assert_eq!(verdict(&json!(true), big), Ok(()));
+    }
+
+    #[test]
+    fn a_number_that_cannot_be_held_is_taken_where_nothing_asks_for_its_exact_value() {
+        let big = "184467440737095516160000";
+        for beside in [
+            json!({"enum": [1, 2.5, -3]}),
+            json!({"const": 7}),
+            json!({"multipleOf": 0.01}),
+            json!({"multipleOf": 1}),
+        ] {
+            let schema = json!({"properties": {"a": beside, "b": {"type": "integer"}}});
+            let text = format!(r#"{{"b":{big}}}"#);
+            assert_eq!(verdict(&schema, &text), Ok(()), "{schema}");
+            assert!(!reads_exactly(&schema), "{schema}");
+        }
+        for unit in [0.01, 1.0, 0.5] {
+            assert_eq!(verdict(&json!({"multipleOf": unit}), big), Ok(()), "{unit}");
+        }
+        assert!(verdict(&json!({"enum": [1, 2]}), big).is_err());
+        assert!(verdict(&json!({"const": 7}), big).is_err());
+        for exact in [
+            json!({"items": {"multipleOf": 5}}),
+            json!({"enum": [9_007_199_254_740_992_u64]}),
+            json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}),
+        ] {
+            assert!(reads_exactly(&exact), "{exact}");
+        }
     }
 
     #[test]

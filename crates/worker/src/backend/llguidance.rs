@@ -24,6 +24,7 @@ use env::Env;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::grammar::Decodable;
 use isogloss_core::ir::Constraint;
+use isogloss_core::schema::reads_exactly;
 use json::{Begins, Json};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -171,9 +172,14 @@ impl Backend for Llguidance {
             })
             .sum();
         let is_json = demand.constraint.is_json();
+        let mut schemas = grammar
+            .grammars
+            .iter()
+            .filter_map(|part| part.json_schema.as_ref());
+        let is_exact = schemas.any(reads_exactly) || is_exact(&demand.constraint);
         let json = match is_json {
-            true => Some(Json::whole()),
-            false => begins.has_any().then(|| Json::behind(begins)),
+            true => Some(Json::whole(is_exact)),
+            false => begins.has_any().then(|| Json::behind(begins, is_exact)),
         };
         let start = self.shared.factory.create_parser_from_init_ext(
             GrammarInit::Serialized(grammar),
@@ -235,6 +241,11 @@ fn grammar(demand: &Demand) -> Result<(TopLevelGrammar, Begins), Error> {
         }
     };
     Ok((grammar?, Begins::default()))
+}
+
+/// Whether the exact value of whole numbers matters to the schema as the client wrote it.
+fn is_exact(constraint: &Constraint) -> bool {
+    matches!(constraint, Constraint::JsonSchema(schema) if reads_exactly(schema))
 }
 
 /// A compiled grammar.

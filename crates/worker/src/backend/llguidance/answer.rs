@@ -423,6 +423,11 @@ impl Matcher for Answer {
             };
             return taken(&mut *copy, tokens);
         }
+        let is_taken =
+            |mask: &TokenMask| tokens.first().is_none_or(|token| mask.is_allowed(*token));
+        if !self.narrowed.as_ref().is_none_or(is_taken) {
+            return 0;
+        }
         let valid = self.step(|inner| inner.validate_tokens(tokens));
         valid.unwrap_or(0)
     }

@@ -3,14 +3,20 @@
 //!
 //! A grammar lets a number have any number of digits and values any number of levels. `1e999` is
 //! no number for most parsers, 128 levels are the limit of many, and a model that repeats itself
-//! writes digits until its tokens are spent. And it takes `"\u0061"` for another name than `"a"`.
+//! writes digits until its tokens are spent. And it takes `"\u0061"` for another name than `"a"`, and one name twice.
+
+mod names;
 
 use crate::backend::TokenMask;
+use crate::vocabulary::Token;
+use names::Names;
 use std::sync::Arc;
 use toktrie::TokTrie;
 
 /// Digits in a row before a number ends: more than a double has.
 const MAX_DIGITS: usize = 24;
+/// The same where the exact value of whole numbers matters: all of so many digits fit 64 bits, those below zero with one less.
+const MAX_EXACT_DIGITS: usize = 19;
 /// Digits of an exponent.
 const MAX_EXPONENT: usize = 2;
 /// Levels of arrays and objects. Parsers take 127 and more; one token may open several.
@@ -20,13 +26,15 @@ const MAX_DEPTH: usize = 100;
 #[derive(Debug)]
 pub(super) struct Tokens {
     /// Those that begin with so many digits or more; the first is empty.
-    digits: [TokenMask; MAX_EXPONENT + 2],
+    digits: Vec<TokenMask>,
     /// Those with an exponent that is too long.
     exponents: TokenMask,
     /// Those that begin with a sign and as many digits.
     signed: TokenMask,
     /// Those that open an array or an object.
     openers: TokenMask,
+    /// Those with a quote, in the order of their texts.
+    quoted: Vec<(Box<[u8]>, Token)>,
     /// By place in [`STRING_PLACES`]: those that write a character with its code which may stand as it is.
     codes: [TokenMask; PLACES],
 }
@@ -47,14 +55,21 @@ const PLACES: usize = 8;
 impl Tokens {
     pub(super) fn new(trie: &TokTrie) -> Self {
         let empty = || trie.alloc_token_set();
+        let all = 0..trie.vocab_size() as Token;
+        let digits = all.clone().map(|token| leading_digits(trie.token(token)));
+        let most = digits
+            .max()
+            .unwrap_or(0)
+            .clamp(MAX_EXPONENT + 1, MAX_DIGITS);
         let mut tokens = Self {
-            digits: std::array::from_fn(|_| empty()),
+            digits: (0..=most).map(|_| empty()).collect(),
             exponents: empty(),
             signed: empty(),
             openers: empty(),
+            quoted: Vec::new(),
             codes: std::array::from_fn(|_| empty()),
         };
-        for token in 0..trie.vocab_size() as u32 {
+        for token in all {
             let text = trie.token(token);
             let digits = leading_digits(text);
             for count in 1..tokens.digits.len().min(digits + 1) {
@@ -64,6 +79,9 @@ impl Tokens {
                 && leading_digits(after) > MAX_EXPONENT
             {
                 tokens.signed.allow_token(token);
+            }
+            if text.contains(&b'"') && !trie.is_special_token(token) {
+                tokens.quoted.push((text.into(), token));
             }
             // Behind a quote is a string, where anything may stand.
             let plain = text.split(|&byte| byte == b'"').next().unwrap_or_default();
@@ -79,7 +97,17 @@ impl Tokens {
                 }
             }
         }
+        tokens.quoted.sort_unstable();
         tokens
+    }
+
+    /// Those that begin with a text in which there is a quote.
+    fn beginning(&self, text: &[u8]) -> impl Iterator<Item = Token> {
+        let from = self.quoted.partition_point(|(known, _)| **known < *text);
+        let begin = self.quoted[from..].iter();
+        begin
+            .take_while(move |(known, _)| known.starts_with(text))
+            .map(|(_, token)| *token)
     }
 }
 
@@ -168,22 +196,34 @@ pub(super) struct Json {
     place: Option<Place>,
     /// Whether one of these texts was the last that came, but for space and a sign.
     is_next: bool,
+    /// Digits in a row that a number may have.
+    most_digits: usize,
+}
+
+/// How many digits a number may have in a row.
+const fn most_digits(is_exact: bool) -> usize {
+    match is_exact {
+        true => MAX_EXACT_DIGITS,
+        false => MAX_DIGITS,
+    }
 }
 
 impl Json {
-    /// Of an answer that is JSON and nothing else.
-    pub(super) fn whole() -> Self {
+    /// Of an answer that is JSON and nothing else, of whose whole numbers the exact value may matter.
+    pub(super) fn whole(is_exact: bool) -> Self {
         Self {
             begins: None,
             place: Some(Place::default()),
             is_next: false,
+            most_digits: most_digits(is_exact),
         }
     }
 
     /// Of one that has values behind these.
-    pub(super) fn behind(begins: Begins) -> Self {
+    pub(super) fn behind(begins: Begins, is_exact: bool) -> Self {
         let is_next = begins.texts.iter().any(|begin| begin.is_empty());
         Self {
+            most_digits: most_digits(is_exact),
             begins: Some(Arc::new(begins)),
             place: None,
             is_next,
@@ -217,7 +257,10 @@ impl Json {
         } else if self.is_next && matches!(byte, b'[' | b'{' | b'"' | b'0'..=b'9')
             || begins.is_anywhere && matches!(byte, b'[' | b'{')
         {
-            let mut place = Place::default();
+            let mut place = Place {
+                is_negative: written.len() > 1 && written[written.len() - 2] == b'-',
+                ..Place::default()
+            };
             place.push(byte);
             self.place = Some(place);
             self.is_next = false;
@@ -231,7 +274,7 @@ impl Json {
     /// See [`Place::restrict`].
     pub(super) fn restrict(&self, mask: &mut TokenMask, tokens: &Tokens) -> bool {
         let place = self.place.as_ref();
-        place.is_some_and(|place| place.restrict(mask, tokens))
+        place.is_some_and(|place| place.restrict(mask, tokens, self.most_digits))
     }
 }
 
@@ -240,6 +283,9 @@ impl Json {
 struct Place {
     depth: usize,
     text: Text,
+    /// Whether a number that is begun, or begins here, is below zero.
+    is_negative: bool,
+    names: Names,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -262,6 +308,10 @@ enum Text {
 }
 
 impl Text {
+    const fn is_string(self) -> bool {
+        matches!(self, Self::String | Self::Escape | Self::Code { .. })
+    }
+
     fn after(self, byte: u8) -> Self {
         match (self, byte) {
             (Self::Escape, b'u') => Self::Code { digits: 0, code: 0 },
@@ -290,7 +340,17 @@ impl Text {
 
 impl Place {
     fn push(&mut self, byte: u8) {
-        self.text = self.text.after(byte);
+        let before = self.text;
+        self.text = before.after(byte);
+        if self.text == Text::Plain {
+            self.is_negative = byte == b'-';
+        }
+        match (before.is_string(), self.text.is_string()) {
+            (false, false) => self.names.push(byte),
+            (false, true) => self.names.open(),
+            (true, true) => self.names.push_inside(byte),
+            (true, false) => self.names.close(),
+        }
         match byte {
             b'[' | b'{' if self.text == Text::Plain => self.depth += 1,
             b']' | b'}' if self.text == Text::Plain => {
@@ -305,15 +365,21 @@ impl Place {
         self.depth > 0 || self.text != Text::Plain
     }
 
-    /// Takes away what leads to a number or a depth that nobody reads, or to a name in another spelling, as long as
-    /// something else is left. Says whether there was any.
-    fn restrict(&self, mask: &mut TokenMask, tokens: &Tokens) -> bool {
-        if let Text::String | Text::Escape | Text::Code { .. } = self.text {
+    /// Takes away what leads to a number or a depth that nobody reads, or to a name in another spelling or a second time, as
+    /// long as something else is left. Says whether there was any.
+    fn restrict(&self, mask: &mut TokenMask, tokens: &Tokens, most_digits: usize) -> bool {
+        let mut is_narrower = self.take_names(mask, tokens);
+        if self.text.is_string() {
             let place = STRING_PLACES.iter().position(|place| *place == self.text);
-            return place.is_some_and(|place| take(mask, &tokens.codes[place]));
+            is_narrower |= place.is_some_and(|place| take(mask, &tokens.codes[place]));
+            return is_narrower;
         }
         let unwanted = match self.text {
-            Text::Number(digits) if digits >= MAX_DIGITS => Some(&tokens.digits[1]),
+            Text::Number(digits) => {
+                // The smallest number of 64 bits has as many digits as the largest, and others of them do not fit.
+                let most = most_digits - usize::from(self.is_negative);
+                tokens.digits.get(most.saturating_sub(digits) + 1)
+            }
             Text::Exponent(digits) => {
                 let left = MAX_EXPONENT.saturating_sub(digits);
                 tokens.digits.get(left + 1)
@@ -323,11 +389,31 @@ impl Place {
         let signed = (self.text == Text::Exponent(0)).then_some(&tokens.signed);
         let openers = (self.depth >= MAX_DEPTH).then_some(&tokens.openers);
         let all = [Some(&tokens.exponents), unwanted, signed, openers];
-        let mut is_narrower = false;
         for unwanted in all.into_iter().flatten() {
             is_narrower |= take(mask, unwanted);
         }
         is_narrower
+    }
+
+    /// Takes away what gives the object a name that it has.
+    fn take_names(&self, mask: &mut TokenMask, tokens: &Tokens) -> bool {
+        let mut rest = None;
+        for text in self.names.again() {
+            for token in tokens
+                .beginning(&text)
+                .filter(|token| mask.is_allowed(*token))
+            {
+                rest.get_or_insert_with(|| mask.clone())
+                    .disallow_token(token);
+            }
+        }
+        match rest.filter(|rest| !rest.is_zero()) {
+            Some(rest) => {
+                *mask = rest;
+                true
+            }
+            None => false,
+        }
     }
 }
 

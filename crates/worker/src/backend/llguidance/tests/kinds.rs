@@ -325,6 +325,64 @@ fn numbers_end_and_levels_too() {
 }
 
 #[test]
+fn whole_numbers_fit_64_bits_where_their_exact_value_matters() {
+    let vocabulary = merged();
+    let backend = backend(&vocabulary);
+    let exact = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "multipleOf": 5}}});
+    for (sign, most) in [("", 19), ("-", 18)] {
+        let grammar = compiled(&backend, schema(exact.clone()));
+        let mut matcher = grammar.matcher();
+        for token in spell(&vocabulary, &format!("{{\"a\":{sign}")) {
+            matcher.consume(token).unwrap();
+        }
+        let (mut digits, three) = (0, spell(&vocabulary, "123")[0]);
+        loop {
+            let mask = matcher.mask().unwrap();
+            assert!(digits + 3 <= most || !mask.is_allowed(three), "{digits}");
+            let nine = spell(&vocabulary, "9")[0];
+            if !mask.is_allowed(nine) {
+                break;
+            }
+            matcher.consume(nine).unwrap();
+            digits += 1;
+        }
+        assert_eq!(digits, most, "{sign}");
+    }
+}
+
+#[test]
+fn no_object_gets_a_name_twice() {
+    for vocabulary in [bytes(), merged()] {
+        let backend = backend(&vocabulary);
+        let map =
+            json!({"type": "object", "additionalProperties": {"type": ["object", "integer"]}});
+        let grammar = compiled(&backend, schema(map));
+        let may = |text: &str, next: &str| {
+            let mut matcher = grammar.matcher();
+            for token in spell(&vocabulary, text) {
+                matcher.mask().unwrap();
+                matcher.consume(token).unwrap();
+            }
+            let next = spell(&vocabulary, next)[0];
+            matcher.mask().unwrap().is_allowed(next) && matcher.consume(next).is_ok()
+        };
+        for (text, next, is_allowed) in [
+            ("{\"a\":1,\"a", "\"", false),
+            ("{\"a\":1,\"a", "b", true),
+            ("{\"a\":1,\"ab", "\"", true),
+            ("{\"\":1,\"", "\"", false),
+            ("{\"a\\\"b\":1,\"a\\\"b", "\"", false),
+            ("{\"a\":1,\"b\":{\"a", "\"", true),
+            ("{\"b\":{\"a\":1},\"a", "\"", true),
+            ("{\"b\":{\"a\":1},\"b", "\"", false),
+            ("{\"b\":{\"a\":[\"x\"],\"x\":\"a", "\"", true),
+        ] {
+            assert_eq!(may(text, next), is_allowed, "{text}");
+        }
+    }
+}
+
+#[test]
 fn levels_end_within_a_tag_too_and_nowhere_else() {
     let vocabulary = merged();
     let backend = backend(&vocabulary);
