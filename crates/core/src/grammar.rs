@@ -23,7 +23,7 @@ use crate::error::Kind;
 use crate::ir::{Constraint, Notation};
 
 pub use ascii::{regex_within_ascii, within_ascii};
-pub use convert::{Converted, Difference, convert, in_one_way};
+pub use convert::{Converted, Difference, convert, in_one_way, in_plain_words};
 pub use matcher::{Grammar, Matcher};
 pub use union::{
     AfterThoughts, CALL_NUMBER, TaggedCall, Union, after_thoughts, calls_alone, calls_or_text,

@@ -145,6 +145,25 @@ pub fn in_one_way(text: &str) -> Result<Option<Converted>, GrammarFault> {
     }
 }
 
+/// GBNF in words that llama.cpp reads; `None` where it reads it as it is.
+///
+/// # Errors
+/// It can only be written with a left recursion, which llama.cpp takes in no grammar, or something in it repeats too often.
+pub fn in_plain_words(text: &str) -> Result<Option<Converted>, GrammarFault> {
+    // What cannot be read is told of elsewhere.
+    let Ok((mut gbnf, is_plain)) = Gbnf::read_noting(text) else {
+        return Ok(None);
+    };
+    if is_plain && gbnf.left_recursion().is_none() {
+        return Ok(None);
+    }
+    gbnf.turn_around();
+    match gbnf.left_recursion() {
+        Some(reason) => Err(GrammarFault::unsupported(reason)),
+        None => gbnf.print().map(Converted::gbnf).map(Some),
+    }
+}
+
 fn no_way(from: &str, to: &str) -> GrammarFault {
     GrammarFault::unsupported(format!("a {from} cannot be written as {to}"))
 }

@@ -1,6 +1,7 @@
 //! GBNF, the grammars of llama.cpp, which xgrammar's EBNF reads too: text comes in, its rules go
 //! out; rules come in, text goes out.
 
+mod plain;
 mod print;
 mod read;
 
@@ -18,7 +19,7 @@ pub struct Gbnf {
 /// A named rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GbnfRule {
-    /// Letters, digits and hyphens.
+    /// Letters, digits, hyphens and, where a client wrote it for xgrammar, underscores.
     pub name: String,
     /// What it stands for.
     pub body: Expr,

@@ -115,7 +115,7 @@ impl Writer<'_> {
                     .at(spelling.unwrap_or("tools").to_owned()));
             }
         };
-        let sent = match self.within_ascii(&sent, spelling) {
+        let sent = match self.reworded(&sent, spelling) {
             Ok(None) => sent,
             Ok(Some(written)) => Cow::Owned(written),
             Err(()) => return Ok(None),
@@ -164,10 +164,25 @@ impl Writer<'_> {
         };
         let now = spelled.as_ref().unwrap_or(constraint);
         if let (true, Some(text)) = (profile.one_way, gbnf_of(now)) {
-            let written = grammar::in_one_way(text);
+            let written = match grammar::in_one_way(text) {
+                Ok(None) if profile.plain_grammars => grammar::in_plain_words(text),
+                written => written,
+            };
             return self.written(written, spelling);
         }
         Ok(self.within_ascii(now, spelling)?.or(spelled))
+    }
+
+    /// What was written here of the client's, likewise: a grammar may have the client's left recursion still.
+    fn reworded(
+        &mut self,
+        sent: &Constraint,
+        spelling: Option<&str>,
+    ) -> Result<Option<Constraint>, ()> {
+        match gbnf_of(sent).filter(|_| self.rule.schema.plain_grammars) {
+            Some(text) => self.written(grammar::in_plain_words(text), spelling),
+            None => self.within_ascii(sent, spelling),
+        }
     }
 
     /// A regex or a grammar in other words, where this server reads classes rightly within ASCII

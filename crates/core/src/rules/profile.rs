@@ -80,6 +80,7 @@ fn profile(file: &mut File<'_>, keys: &mut Keys<'_, '_>, base: Profile) -> Profi
         odd_escapes: keys.boolean(file, "odd_escapes") || base.odd_escapes,
         plain_lengths: keys.boolean(file, "plain_lengths") || base.plain_lengths,
         one_way: keys.boolean(file, "one_way") || base.one_way,
+        plain_grammars: keys.boolean(file, "plain_grammars") || base.plain_grammars,
         ascii_classes: keys.boolean(file, "ascii_classes") || base.ascii_classes,
         plain_names: keys.boolean(file, "plain_names") || base.plain_names,
         ascii_names: keys.boolean(file, "ascii_names") || base.ascii_names,

@@ -312,6 +312,8 @@ pub struct Profile {
     pub plain_lengths: bool,
     /// Whether all ways of a text through a pattern are followed, each by itself.
     pub one_way: bool,
+    /// Whether grammars are read as llama.cpp reads GBNF: few words, and none that begins with itself.
+    pub plain_grammars: bool,
     /// Whether classes of patterns are read rightly within ASCII alone.
     pub ascii_classes: bool,
     /// Whether the server takes no names of properties that need an escape.

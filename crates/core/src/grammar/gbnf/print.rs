@@ -43,6 +43,8 @@ impl Gbnf {
                 "llama.cpp repeats nothing more than {MAX_REPETITIONS} times"
             )));
         }
+        self.turn_around();
+        self.name_plainly();
         self.name_what_repeats();
         Ok(Printed {
             text: self.to_string(),

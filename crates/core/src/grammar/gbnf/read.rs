@@ -16,6 +16,14 @@ impl Gbnf {
     /// What is wrong, and in which line: syntax, a rule that is not defined or defined twice, no
     /// rule `root`, or a limit.
     pub fn read(text: &str) -> Result<Self, GrammarFault> {
+        Self::read_noting(text).map(|(gbnf, _)| gbnf)
+    }
+
+    /// The same, and whether llama.cpp reads every word of it: others take more names, escapes and line ends.
+    ///
+    /// # Errors
+    /// As of [`Self::read`].
+    pub(in crate::grammar) fn read_noting(text: &str) -> Result<(Self, bool), GrammarFault> {
         if text.len() > MAX_GRAMMAR_BYTES {
             let message = format!("the grammar is longer than {MAX_GRAMMAR_BYTES} bytes");
             return Err(GrammarFault::too_complex(message));
@@ -24,6 +32,7 @@ impl Gbnf {
             rest: text,
             line: 1,
             depth: 0,
+            is_plain: true,
         };
         let mut rules: Vec<GbnfRule> = Vec::new();
         let mut names = HashSet::new();
@@ -53,7 +62,7 @@ impl Gbnf {
                 ));
             }
         }
-        Ok(Self { rules })
+        Ok((Self { rules }, reader.is_plain))
     }
 }
 
@@ -91,6 +100,8 @@ struct Reader<'a> {
     rest: &'a str,
     line: usize,
     depth: usize,
+    /// Whether llama.cpp reads all of it so far.
+    is_plain: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -142,6 +153,7 @@ impl<'a> Reader<'a> {
         let end = self.rest.find(|c| !is_name(c)).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
         self.rest = rest;
+        self.is_plain &= !name.contains('_');
         (!name.is_empty()).then_some(name)
     }
 
@@ -180,6 +192,8 @@ impl<'a> Reader<'a> {
                 }
                 break;
             }
+            // llama.cpp ends a rule with its line, but behind a bar.
+            self.is_plain &= self.depth > 0 || self.line == line;
             self.skip_blank(true);
             parts.push(self.sequence()?);
         }
@@ -288,7 +302,10 @@ impl<'a> Reader<'a> {
             None => number(inside).map(|count| (count, Some(count))),
             Some((min, max)) => match (min.trim().is_empty(), max.trim().is_empty()) {
                 (true, true) => None,
-                (true, false) => number(max).map(|max| (0, Some(max))),
+                (true, false) => {
+                    self.is_plain = false;
+                    number(max).map(|max| (0, Some(max)))
+                }
                 (false, true) => number(min).map(|min| (min, None)),
                 (false, false) => number(min)
                     .zip(number(max))
@@ -364,7 +381,10 @@ impl<'a> Reader<'a> {
             Some('x') => 2,
             Some('u') => 4,
             Some('U') => 8,
-            Some(c) if c.is_ascii_punctuation() => return Ok(c),
+            Some(c) if c.is_ascii_punctuation() => {
+                self.is_plain &= matches!(c, '\\' | '"' | '[' | ']');
+                return Ok(c);
+            }
             _ => return self.fault("an escape that is none"),
         };
         let code = self.rest.get(..digits).and_then(|hex| {

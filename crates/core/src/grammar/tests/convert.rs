@@ -2,7 +2,7 @@
 
 use super::{gbnf, lark_text, rx};
 use crate::error::Kind;
-use crate::grammar::{Converted, Grammar, GrammarFault, convert};
+use crate::grammar::{Converted, Grammar, GrammarFault, convert, in_plain_words};
 use crate::ir::{Constraint, Notation};
 use serde_json::json;
 
@@ -390,6 +390,58 @@ fn hostile_lark_is_converted_or_refused_in_time() {
             assert!(taken.as_secs() < 5, "{taken:?} {}", &source[..40]);
         }
     }
+}
+
+#[test]
+fn a_grammar_is_written_in_words_that_llama_cpp_reads() {
+    for (source, expected) in [
+        (
+            "root ::= my_rule my-rule\nmy_rule ::= \"+\"\nmy-rule ::= \"1\"",
+            Some("root ::= my-rule-2 my-rule\nmy-rule-2 ::= \"+\"\nmy-rule ::= \"1\"\n"),
+        ),
+        (
+            "root ::= \"+\"\n  | \"1\" # or\n  | [\\-\\)]",
+            Some("root ::= \"+\" | \"1\" | [)\\u002D]\n"),
+        ),
+        (
+            "root ::= root \"+\" [0-9] | [0-9]",
+            Some("root ::= [0-9] (\"+\" [0-9])*\n"),
+        ),
+        (
+            "root ::= e\ne ::= e \"+\" t | e | t\nt ::= t \"1\" | \"1\" | \"(\" e \")\"",
+            Some("root ::= e\ne ::= t (\"+\" t)*\nt ::= (\"1\" | \"(\" e \")\") \"1\"*\n"),
+        ),
+        ("root ::= (\"+\" |\n \"1\") |\n \"1+\"", None),
+        ("root ::= \"(\" root \")\" | (\"1\"?)*", None),
+        ("root ::= a \"+\" root | a\na ::= \"1\"? \"(\"", None),
+    ] {
+        let written = in_plain_words(source).unwrap();
+        assert_eq!(written.as_ref().map(text_of), expected, "{source}");
+        let Some(written) = written else { continue };
+        assert_eq!(written.differences, []);
+        let (one, other) = (gbnf(source).unwrap(), gbnf(text_of(&written)).unwrap());
+        for text in texts("1+()", 6) {
+            assert_eq!(
+                one.check(&text).is_ok(),
+                other.check(&text).is_ok(),
+                "{source} {text:?}"
+            );
+        }
+    }
+    for (source, expected) in [
+        ("root ::= a \"x\" | \"y\"\na ::= root | \"z\"", "`root`"),
+        (
+            "root ::= \"y\" | a\na ::= b root \"x\"\nb ::= \"b\" | ",
+            "left recursion",
+        ),
+        ("root ::= \"x\" (\"y\" | \"\")*", "empty text"),
+    ] {
+        let fault = in_plain_words(source).unwrap_err();
+        assert_eq!(fault.kind, Kind::UnsupportedConstraint, "{source}");
+        assert!(fault.message.contains(expected), "{source}: {fault}");
+    }
+    let lark = to_gbnf("start: start \"+\" A | A\nA: \"1\"").unwrap();
+    assert_eq!(text_of(&lark), "root ::= A (\"+\" A)*\nA ::= \"1\"\n");
 }
 
 #[test]

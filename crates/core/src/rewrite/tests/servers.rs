@@ -527,6 +527,34 @@ fn a_server_that_follows_every_ref_is_told_of_those_alone_that_are_references() 
 }
 
 #[test]
+fn llama_cpp_is_sent_grammars_in_words_that_it_reads() {
+    let asked = |grammar: &str, more: Value| {
+        let mut request = json!({"structured_outputs": {"grammar": grammar}});
+        request
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        on(&rule("llama-cpp@10434"), &body(&request)).unwrap()
+    };
+    let odd = "root ::= \"(\" my_rule \")\"\nmy_rule ::= my_rule \"x\"\n  | root\n  | \"y\"";
+    let told = asked(odd, json!({}));
+    let plain = "root ::= \"(\" my-rule \")\"\nmy-rule ::= (root | \"y\") \"x\"*\n";
+    assert_eq!(
+        (&sent(&told)["grammar"], &told.losses),
+        (&json!(plain), &vec![])
+    );
+    let composed = asked(odd, json!({"tools": [tool("f")]}));
+    let text = sent(&composed)["grammar"].as_str().unwrap().to_owned();
+    assert!(!text.contains("my_rule"), "{text}");
+    // What cannot be said otherwise is left to the proxy, which says why.
+    let around = "root ::= a \"x\" | \"y\"\na ::= root | \"(\" root \")\"";
+    let told = asked(around, json!({}));
+    assert_eq!(told.strategy, Strategy::Instruct);
+    let why = |loss: &crate::ir::Loss| loss.reason.contains("left recursion");
+    assert!(told.losses.iter().any(why), "{:?}", told.losses);
+}
+
+#[test]
 fn llama_cpp_is_sent_nothing_that_a_text_can_be_read_as_in_very_many_ways() {
     let asked = |request: Value| on(&rule("llama-cpp@10434"), &body(&request)).unwrap();
     let one_way = "root ::= [0-9] state1 | [a-z] root\nstate1 ::= ([0-9] state1 | [a-z] root)?\n";
