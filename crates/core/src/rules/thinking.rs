@@ -39,8 +39,8 @@ pub(super) fn read(
     }
     if let Some(template) = &beside {
         check::thinking_template(file, amount, template);
-        if !unforced {
-            let text = "`beside` goes with `unforced`";
+        if !unforced && amount != "effort" {
+            let text = "`beside` goes with `unforced`, or with an effort";
             file.fault(&keys.span, text, "take it out");
         }
     }

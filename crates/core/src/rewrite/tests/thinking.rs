@@ -296,7 +296,25 @@ fn each_client_s_words_reach_each_server_in_its_own() {
             GOOGLE,
             json!({"generationConfig": {"thinkingConfig": {"thinkingBudget": 512}}}),
             "llama-cpp",
-            json!({"thinking_budget_tokens": 512}),
+            json!({"thinking_budget_tokens": 512,
+                "chat_template_kwargs": {"enable_thinking": true, "thinking": true}}),
+            vec![],
+        ),
+        // It thinks no more for an effort alone.
+        (
+            CHAT,
+            json!({"reasoning_effort": "high"}),
+            "llama-cpp",
+            json!({"reasoning_effort": "high",
+                "chat_template_kwargs": {"enable_thinking": true, "thinking": true, "reasoning_effort": "high"}}),
+            vec![],
+        ),
+        (
+            ANTHROPIC,
+            json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "output_config": {"effort": "low"}}),
+            "llama-cpp",
+            json!({"reasoning_effort": "low", "thinking_budget_tokens": 2000,
+                "chat_template_kwargs": {"enable_thinking": true, "thinking": true}}),
             vec![],
         ),
         (
