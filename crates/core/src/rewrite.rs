@@ -112,7 +112,7 @@ pub fn rewrite(
     options: &Options<'_>,
 ) -> Result<Rewritten, Error> {
     if completion::is_free(request, contract) {
-        return Ok(completion::untouched());
+        return Ok(completion::untouched(request, rule));
     }
     completion::check(request, rule)?;
     let unthinking = rule.beside_thoughts(request);

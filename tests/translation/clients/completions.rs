@@ -50,9 +50,28 @@ fn what_demands_nothing_is_untouched_whatever_it_has_on_every_server() {
                 "{label}: {more}"
             );
             assert_eq!(exchange.path(), PATH);
-            assert!(exchange.losses.is_empty());
+            assert!(exchange.losses.is_empty() || label == "llama-cpp");
         }
     }
+}
+
+#[test]
+fn what_a_server_does_nothing_with_is_told() {
+    let lost = |more: Value, label: &str| {
+        let exchange = planned(PATH, &body(more), label).unwrap();
+        let lost = exchange.losses.iter().map(|loss| loss.pointer.clone());
+        lost.collect::<Vec<_>>()
+    };
+    let all = json!({"echo": true, "suffix": "}", "best_of": 3});
+    assert_eq!(
+        lost(all.clone(), "llama-cpp"),
+        ["/echo", "/suffix", "/best_of"]
+    );
+    assert!(lost(all, "vllm@0.32.0").is_empty());
+    let idle = json!({"echo": false, "suffix": null, "best_of": 1});
+    assert!(lost(idle, "llama-cpp").is_empty());
+    let bound = json!({"guided_regex": "[ab]+", "suffix": "."});
+    assert_eq!(lost(bound, "llama-cpp"), ["/suffix"]);
 }
 
 #[test]

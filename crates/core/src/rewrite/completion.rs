@@ -9,18 +9,37 @@ use crate::ir::{
 use crate::rules::Rule;
 use serde_json::{Value, json};
 
-/// Whether a completion demands nothing: no rule is about its fields, which are others than Chat's.
+/// Whether a completion demands nothing: its fields are others than Chat's, and go as they are.
 pub(super) fn is_free(request: &Request, contract: &Contract) -> bool {
     request.wire == Some(Wire::Completions) && contract.is_empty()
 }
 
+/// What the server leaves unread of a completion, though it says something.
+pub(super) fn unread(request: &Request, rule: &Rule) -> Vec<Loss> {
+    if request.wire != Some(Wire::Completions) {
+        return Vec::new();
+    }
+    let says = |name: &&String| {
+        let said = request.fields.raw(name);
+        said.is_some_and(|said| !matches!(said, "null" | "false" | "\"\"" | "1"))
+    };
+    let lost = |name: &String| Loss {
+        pointer: format!("/{name}"),
+        reason: format!("{} does nothing with it at /v1/completions", rule.title),
+        enforced_by: EnforcedBy::Nobody,
+    };
+    (rule.completions_unread.iter().filter(says))
+        .map(lost)
+        .collect()
+}
+
 /// The client's own bytes.
-pub(super) fn untouched() -> Rewritten {
+pub(super) fn untouched(request: &Request, rule: &Rule) -> Rewritten {
     Rewritten {
         strategy: Strategy::Passthrough,
         sent: Sent::Untouched,
         plan: Plan::new(Rewrap::Keep),
-        losses: Vec::new(),
+        losses: unread(request, rule),
         markup: None,
         reads_markup: false,
         own_tags: false,

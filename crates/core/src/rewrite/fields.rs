@@ -1,7 +1,7 @@
 //! The fields that a rule speaks of: left out, renamed or refused before anything else is written.
 
-use super::Writer;
 use super::body::Body;
+use super::{Writer, completion};
 use crate::error::Error;
 use crate::ir::{EnforcedBy, Fields, Loss, Request, Strategy, Wire, raw};
 use crate::rules::{Rule, apply_fields};
@@ -29,6 +29,7 @@ pub(super) fn told(
     };
     let told = request.losses.iter().filter(|loss| !stays(loss));
     losses.extend(told.cloned());
+    losses.extend(completion::unread(request, rule));
     Ok(losses)
 }
 

@@ -96,6 +96,7 @@ fn read(file: &mut File<'_>, mut keys: Keys<'_, '_>, profiles: &Profiles) -> Dia
         completions_behind: keys
             .string(file, "completions_behind")
             .map(toml::Spanned::into_inner),
+        completions_unread: plain(keys.strings(file, "completions_unread")),
         beside: plain(keys.strings(file, "beside")),
         responses: keys.boolean(file, "responses"),
         bugs: each(file, &mut keys, "bug", bug)

@@ -86,6 +86,7 @@ pub(super) struct Dialect {
     pub(super) stops: Option<usize>,
     pub(super) completions: bool,
     pub(super) completions_behind: Option<String>,
+    pub(super) completions_unread: Vec<String>,
     pub(super) beside: Vec<String>,
     pub(super) responses: bool,
     pub(super) bugs: Vec<Bug>,
@@ -118,6 +119,7 @@ impl Dialect {
             stops: self.stops,
             completions: self.completions,
             completions_behind: self.completions_behind.clone(),
+            completions_unread: self.completions_unread.clone(),
             holds_behind_thoughts: false,
             // The set knows the others.
             beside: Vec::new(),

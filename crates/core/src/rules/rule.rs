@@ -365,6 +365,8 @@ pub struct Rule {
     pub completions: bool,
     /// What ends thoughts in the prompt of a completion, where constraints hold only behind some.
     pub completions_behind: Option<String>,
+    /// Fields of a completion that it takes and does nothing with.
+    pub completions_unread: Vec<String>,
     /// They do: the server was launched with a reasoning parser.
     pub holds_behind_thoughts: bool,
     /// The rules of the same server's other wires, for requests that came on one of those.
