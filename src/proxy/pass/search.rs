@@ -48,7 +48,7 @@ impl Search<'_> {
         }
         let size = reply.body().size_hint();
         let is_short = size.upper().unwrap_or(size.lower()) <= MAX_ERROR_BYTES as u64;
-        if status != 404 || self.model.is_empty() || !self.may_repeat || !is_short {
+        if !matches!(status, 400 | 404) || self.model.is_empty() || !self.may_repeat || !is_short {
             return Ok((reply, None));
         }
         let (head, body) = reply.into_parts();

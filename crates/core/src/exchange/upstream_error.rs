@@ -29,6 +29,7 @@ fn explained(rule: &Rule, status: u16, said: Reported) -> Error {
     // Clients know a key that is not one by its status, which Gemini gives to any faulty request.
     let status = match status {
         _ if said.refuses_key => 401,
+        400 if said.lacks_model(400) => 404,
         // Anthropic's own, which no other clients ask again after.
         529 => 503,
         // What is asked again after such a status is the same request.
@@ -80,7 +81,7 @@ pub fn garbled(rule: &Rule, error: &Error) -> Option<Violation> {
 /// Whether an error reply says that the server does not have the model.
 #[must_use]
 pub fn lacks_model(status: u16, body: &[u8]) -> bool {
-    status == 404 && Reported::read(body).speaks_of_a_model()
+    matches!(status, 400 | 404) && Reported::read(body).lacks_model(status)
 }
 
 /// What an error told of the server's launch, or its model.
@@ -258,6 +259,10 @@ const STATUSES: [(&str, u16); 14] = [
     ("InvalidParameter", 400),
 ];
 
+/// What stands around a model's name where a server answers 400 to one that it does not have: llama.cpp's router
+/// (`router_validate_model` of tools/server/server-models.cpp, read at 0c1e57098).
+const LACKS_MODEL: (&str, &str) = ("model '", "' not found");
+
 /// Codes that stand for one, where no status of HTTP's is among the body: MiniMax's (`base_resp`, its documentation) and SiliconFlow's.
 const CODES: [(u64, u16); 5] = [
     (1002, 429),
@@ -275,6 +280,16 @@ impl Reported {
                 .code
                 .as_deref()
                 .is_some_and(|code| code.contains("model"))
+    }
+
+    /// Of a model that the server does not have, under this status.
+    fn lacks_model(&self, status: u16) -> bool {
+        let (before, behind) = LACKS_MODEL;
+        match status {
+            404 => self.speaks_of_a_model(),
+            400 => self.message.starts_with(before) && self.message.ends_with(behind),
+            _ => false,
+        }
     }
 
     /// Of the prompt, as any server says it.

@@ -267,6 +267,25 @@ fn a_404_is_the_models_only_where_it_says_so() {
 }
 
 #[test]
+fn a_router_s_400_is_the_models_where_it_says_nothing_else() {
+    let rule = RuleSet::builtin().resolve("llama-cpp", None).unwrap();
+    for (message, is_the_models) in [
+        ("model 'x y' not found", true),
+        ("model is not loaded", false),
+        ("the tool of model 'x' not found", false),
+        ("model 'x' not found in the cache", false),
+    ] {
+        let body = serde_json::json!({"error": {"code": 400, "message": message, "type": "invalid_request_error"}});
+        let body = body.to_string();
+        let error = upstream_error(&rule, 400, body.as_bytes());
+        let is_said = (error.kind, error.status()) == (Kind::ModelNotFound, 404);
+        assert_eq!(is_said, is_the_models, "{message}");
+        assert_eq!(super::lacks_model(400, body.as_bytes()), is_the_models);
+        assert!(!super::lacks_model(500, body.as_bytes()));
+    }
+}
+
+#[test]
 fn every_error_shape_is_read() {
     for (body, message, param, code) in [
         (
