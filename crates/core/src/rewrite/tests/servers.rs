@@ -705,7 +705,8 @@ fn a_call_without_an_object_is_asked_of_llama_cpp_as_a_text() {
 #[test]
 fn a_field_without_a_demand_that_a_server_does_not_know_is_left_out_once_it_says_so() {
     let request = body(&json!({
-        "stream": true, "stream_options": {"include_usage": true}, "prompt_cache_key": "k", "user": "ada",
+        "stream": true, "stream_options": {"include_usage": true}, "prompt_cache_key": "k", "user": "ada", "top_k": 40,
+        "seed": 1,
     }));
     let demand = crate::exchange::read_chat(request.to_string().as_bytes()).unwrap();
     let learnt = |server: &Rule, error: &str| -> Vec<String> {
@@ -729,6 +730,14 @@ fn a_field_without_a_demand_that_a_server_does_not_know_is_left_out_once_it_says
             "stream_options",
         ),
         (r#"{"message":"json: unknown field \"user\""}"#, "user"),
+        (
+            r#"{"detail":[{"type":"extra_forbidden","loc":["body","top_k"],"msg":"Extra inputs are not permitted","input":40}]}"#,
+            "top_k",
+        ),
+        (
+            r#"{"object":"error","message":"[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not permitted', 'input': 1}]"}"#,
+            "seed",
+        ),
     ] {
         let facts = learnt(&plain, error);
         assert_eq!(facts, [format!("no_field_{field}")], "{error}");
