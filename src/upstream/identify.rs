@@ -274,8 +274,10 @@ impl Upstream {
         let list = body.and_then(|body| body.get("data")?.as_array());
         let list = list.map(Vec::as_slice).unwrap_or_default();
         self.has_models(list.iter().filter_map(|model| model.get("id")?.as_str()));
-        let says = list.iter().any(|model| status(model).is_some());
-        let loaded = list.iter().filter(|model| status(model) == Some("loaded"));
+        let says = list.iter().any(|model| self::status(model).is_some());
+        let loaded = list
+            .iter()
+            .filter(|model| self::status(model) == Some("loaded"));
         let loaded = loaded.filter_map(|model| model.get("id")?.as_str());
         self.models.send_if_modified(|models| {
             models.note_loaded(says.then_some(loaded));

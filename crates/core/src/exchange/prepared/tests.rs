@@ -215,7 +215,7 @@ fn a_conversation_is_told_to_another_wire_as_if_it_had_been_planned_with_its_req
             // Whose conversation may be a text, too.
             let text = match shape.0 {
                 "/v1/responses" => r#""a \"text\"\n""#,
-                _ => "[]",
+                _ => SAID,
             };
             for conversation in [SAID, long.as_str(), text, with_calls] {
                 let other = foreign(shape, conversation);

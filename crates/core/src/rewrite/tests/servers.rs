@@ -543,7 +543,7 @@ fn llama_cpp_is_sent_grammars_in_words_that_it_reads() {
         (&sent(&told)["grammar"], &told.losses),
         (&json!(plain), &vec![])
     );
-    let composed = asked(odd, json!({"tools": [tool("f")]}));
+    let composed = asked(odd, json!({"tools": [super::tool("f")]}));
     let text = sent(&composed)["grammar"].as_str().unwrap().to_owned();
     assert!(!text.contains("my_rule"), "{text}");
     // What cannot be said otherwise is left to the proxy, which says why.

@@ -132,8 +132,9 @@ fn numbers_beyond_64_bits_are_judged_as_in_a_whole_text() {
         Some(("/0".to_owned(), "maximum".to_owned()))
     );
     assert_eq!(refusal(&json!({"items": {"minimum": 1}}), big), None);
+    assert_eq!(refusal(&json!({"items": {"multipleOf": 1}}), big), None);
     assert_eq!(
-        refusal(&json!({"items": {"multipleOf": 1}}), big),
+        refusal(&json!({"items": {"multipleOf": 2}}), big),
         Some((String::new(), "json".to_owned()))
     );
 }

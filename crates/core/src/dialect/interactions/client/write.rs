@@ -311,6 +311,10 @@ impl EventWriter {
             self.late.append(&mut signed);
         }
         if !blocks.is_empty() {
+            // A call without input stands before it, too.
+            if self.begun.is_some() {
+                self.close(out);
+            }
             signed.push(sealed::write(&blocks));
         }
         for text in signed {

@@ -298,9 +298,8 @@ impl Open {
 
     /// Keeps a block for what comes behind it: those before it go to a call that was told since.
     fn keep(&mut self, block: &RawValue, out: &mut Vec<Part>) {
-        if self.call.as_ref().is_some_and(Pending::is_whole) {
-            self.close(false, out);
-        }
+        // No block comes in the middle of a call: one without input is whole, too.
+        self.close(false, out);
         self.place_seal_in(out, &mut [], false);
         if self.seal.is_empty() {
             self.seal_from = out.len();
