@@ -97,7 +97,9 @@ fn decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn about(set: &[(&str, &str)]) -> (Vec<(String, String)>, Vec<(String, String)>) {
+    type Pairs = Vec<(String, String)>;
+
+    fn about(set: &[(&str, &str)]) -> (Pairs, Pairs) {
         let found = |name: &str| set.iter().find(|(known, _)| *known == name);
         let about = About::of(|name| found(name).map(|(_, value)| (*value).to_owned()));
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -106,7 +108,7 @@ mod tests {
         (about.resource, headers.collect())
     }
 
-    fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    fn owned(pairs: &[(&str, &str)]) -> Pairs {
         let pairs = pairs.iter();
         pairs
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

@@ -175,6 +175,7 @@ fn end_of_quoted(quoted: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
+/// The names of an object so far, as they are spelled; `None` of an array. Copies of an answer share them.
+type Level = Option<Arc<Vec<Box<[u8]>>>>;
+
 /// Where names are in JSON.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
-    /// From the outside in: the names of an object so far; `None` of an array. Copies of an answer share them.
-    levels: Vec<Option<Arc<Vec<Box<[u8]>>>>>,
+    /// From the outside in.
+    levels: Vec<Level>,
     /// Whether a string that begins here is a name.
     is_next: bool,
     /// What is written of a name, as it is spelled.
