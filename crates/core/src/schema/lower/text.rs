@@ -7,6 +7,7 @@ use crate::pattern::written::{has_flags, has_set_words, is_foreign, written};
 use crate::pattern::{parse_ecma, without_looks};
 use crate::schema::number::count_of;
 use crate::schema::profile::{Lengths, PatternReading, Syntax};
+use regex_syntax::ast;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -84,7 +85,12 @@ impl Lowering<'_> {
     /// The pattern without flags where the server reads none, and in no words but ECMA-262's; `None` where there is no such form.
     pub(super) fn flagless<'p>(&self, pattern: &'p str) -> Option<Cow<'p, str>> {
         let has_flags = || self.profile.odd_escapes && has_flags(pattern);
-        match has_flags() || is_foreign(pattern) || has_set_words(pattern) {
+        // Browsers read more than what is defined (`[\w-.]`, a lone `]`).
+        let is_lax = || {
+            let parsed = ast::parse::Parser::new().parse(pattern);
+            parsed.is_err_and(|fault| *fault.kind() != ast::ErrorKind::UnsupportedLookAround)
+        };
+        match has_flags() || is_foreign(pattern) || has_set_words(pattern) || is_lax() {
             true => written(&parse_ecma(pattern).ok()?).map(Cow::Owned),
             false => Some(Cow::Borrowed(pattern)),
         }

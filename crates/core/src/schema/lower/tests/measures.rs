@@ -390,6 +390,15 @@ fn a_pattern_that_could_end_its_string_is_written_so_that_it_cannot() {
         &profile,
         &json!({"type": "string", "pattern": r"^[a-z]{1,128}\d+$"}),
     );
+    // What browsers alone read goes in words that all do.
+    for (pattern, right, wrong) in [(r"^[\w-.]+$", "a-b.c", "a b"), ("^[0-9]+]$", "1]", "1")] {
+        let schema = json!({"type": "string", "pattern": pattern});
+        let told = lower(&schema, &profile);
+        assert_eq!(told.losses, [], "{pattern}");
+        let told = told.schema["pattern"].as_str().unwrap();
+        let regex = regex::Regex::new(told).unwrap();
+        assert!(regex.is_match(right) && !regex.is_match(wrong), "{told}");
+    }
 }
 
 #[test]
