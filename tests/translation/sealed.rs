@@ -220,6 +220,13 @@ fn thoughts_between_calls_stay_between_them() {
             hidden("B"),
             call("toolu_2"),
         ],
+        vec![
+            thought("A"),
+            text("I look."),
+            thought("B"),
+            text("So."),
+            call("toolu_1"),
+        ],
     ] {
         let reply = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content,
             "stop_reason": "tool_use", "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1}});
@@ -231,6 +238,14 @@ fn thoughts_between_calls_stay_between_them() {
                 "/candidates/0/content/parts",
             ),
         ] {
+            // There a block has no place of its own among texts.
+            let has_texts = content
+                .iter()
+                .filter(|block| block["type"] == "text")
+                .count();
+            if has_texts > 1 && path.ends_with("generateContent") {
+                continue;
+            }
             let planned = |body: &Value| {
                 let client = passage::client(path).unwrap();
                 let demand = exchange::read(client, path, body.to_string().as_bytes()).unwrap();

@@ -206,6 +206,10 @@ impl Choice {
     /// Texts that follow each other are one.
     fn delta(&mut self, delta: Delta) {
         let from = self.parts.last().map_or(0, |(before, _)| *before);
+        // Text on both sides of a block of thinking is two: they go back in that order.
+        let mut sealed = self.sealed.iter().zip(&self.sealed_at).rev();
+        let block = sealed.find(|(sealed, _)| matches!(sealed, Sealed::Thinking(_)));
+        let from = from.max(block.map_or(0, |(_, (before, _))| *before));
         let said = &mut self.deltas[self.before_hosted.max(from)..];
         match (said.last_mut(), delta) {
             (Some(Delta::Text(text)), Delta::Text(more))

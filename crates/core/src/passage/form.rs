@@ -89,10 +89,13 @@ impl Form {
                 parts.push(start..at.checked_sub(LINE.len()).filter(|end| *end >= start)?);
             }
             has_ended = rest.starts_with(b"--");
-            if !has_ended && !rest.starts_with(LINE) {
+            // Blanks may follow (RFC 2046, section 5.1.1).
+            let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
+            let blanks = blanks.count();
+            if !has_ended && !rest.get(blanks..)?.starts_with(LINE) {
                 return None;
             }
-            begun = Some(at + self.delimiter.len() + LINE.len());
+            begun = Some(at + self.delimiter.len() + blanks + LINE.len());
         }
         has_ended.then_some(parts)
     }
@@ -204,6 +207,7 @@ mod tests {
             format!("{named}{file}--b-1--\r\n"),
             format!("{file}{named}--b-1--"),
             format!("{}--b-1--", named.replace('"', "")),
+            format!("{}--b-1-- ", named.replace("--b-1", "--b-1 \t")),
         ] {
             assert_eq!(model(&body).as_deref(), Some("whisper-1"), "{body}");
         }

@@ -10,6 +10,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+/// What some clients say of every request, and what says nothing: no loss where it is left out.
+const DEFAULTS: [(&str, &str); 5] = [
+    ("n", "1"),
+    ("best_of", "1"),
+    ("logprobs", "false"),
+    ("top_logprobs", "0"),
+    ("logit_bias", "{}"),
+];
+
 /// What the placeholders of a template stand for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TemplateValues<'a> {
@@ -239,6 +248,7 @@ fn apply_field(
     let reason = match &field.action {
         // `null` says nothing, so it takes nothing to leave it out.
         _ if value.get() == "null" => return Ok(None),
+        FieldAction::Drop if DEFAULTS.contains(&(&field.name, value.get())) => return Ok(None),
         FieldAction::Drop => field.reason.clone(),
         FieldAction::Refuse => {
             let message = format!(

@@ -5,9 +5,9 @@
 //! they began with (zod-to-json-schema draft 7, whatever is in the schema), and ajv, which most clients check with, reads them all.
 
 use super::lower::is_assertion;
-use super::merge;
 use super::position::{any_object, rewrite};
 use super::validator::draft_of;
+use super::{merge, nullable, percent_decode};
 use isogloss_validate::Draft;
 use serde_json::{Map, Value, json};
 
@@ -37,15 +37,21 @@ pub(crate) fn mend(schema: &mut Value) -> bool {
     let Some(draft) = draft_of(schema).filter(|draft| *draft != Draft::Draft202012) else {
         return false;
     };
-    if !any_object(schema, &|map| says_more(map, draft)) {
+    // What a recursive reference means depends on how a schema is come by.
+    let is_recursive = |map: &Map<String, Value>| map.contains_key("$recursiveRef");
+    if !any_object(schema, &|map| says_more(map, draft)) || any_object(schema, &is_recursive) {
         return false;
     }
-    let mut meant = schema.clone();
+    let root = nullable::honour(schema).into_owned();
+    let own = root.get("$id").and_then(Value::as_str);
+    let own = own.map(|id| id.trim_end_matches('#').to_owned());
+    let mut meant = root.clone();
     let mut is_meant = false;
     rewrite(&mut meant, &mut |map| {
         is_meant |= says_more(map, draft);
+        within(map, own.as_deref());
         if is_before_2019(draft) {
-            beside_reference(map);
+            beside_reference(map, &root);
             decoded(map, draft);
         }
     });
@@ -78,8 +84,28 @@ fn stands_beside(map: &Map<String, Value>) -> bool {
     map.get("$ref").is_some_and(Value::is_string) && map.keys().any(says)
 }
 
+/// A reference into the schema by its own name as one by place.
+fn within(map: &mut Map<String, Value>, own: Option<&str>) {
+    let reference = map.get("$ref").and_then(Value::as_str);
+    let place = reference.and_then(|text| text.strip_prefix(own?));
+    if let Some(place) = place.filter(|place| place.starts_with("#/")) {
+        let place = json!(place);
+        map.insert("$ref".to_owned(), place);
+    }
+}
+
 /// A reference with something beside it, in a conjunction of its own, where it leaves the others what they say.
-fn beside_reference(map: &mut Map<String, Value>) {
+///
+/// What is not allowed beside those properties is not allowed beside the reference's either: protoc-gen-jsonschema closes objects
+/// so. An object that is closed where the reference leads has no other properties, whatever stands here.
+fn beside_reference(map: &mut Map<String, Value>, root: &Value) {
+    const OF_OBJECTS: [&str; 5] = [
+        "properties",
+        "patternProperties",
+        "additionalProperties",
+        "required",
+        "propertyNames",
+    ];
     if !stands_beside(map) {
         return;
     }
@@ -90,18 +116,35 @@ fn beside_reference(map: &mut Map<String, Value>) {
     for name in ["$id", "id"] {
         map.shift_remove(name);
     }
-    let reference = json!({"$ref": reference});
+    let target = reference.as_str().and_then(|text| text.strip_prefix('#'));
+    let target = target.and_then(|place| root.pointer(&percent_decode(place)));
+    if target.is_some_and(|target| target.get("additionalProperties") == Some(&json!(false))) {
+        map.retain(|name, _| !OF_OBJECTS.contains(&name.as_str()));
+    } else if let Some(others) = map.shift_remove("additionalProperties")
+        && others != json!(true)
+        && others != json!({})
+    {
+        map.insert("unevaluatedProperties".to_owned(), others);
+    }
+    conjoin(map, json!({"$ref": reference}));
+}
+
+fn conjoin(map: &mut Map<String, Value>, branch: Value) {
     match map.get_mut("allOf") {
-        Some(Value::Array(branches)) => branches.push(reference),
-        _ => drop(map.insert("allOf".to_owned(), json!([reference]))),
+        Some(Value::Array(branches)) => branches.push(branch),
+        _ => drop(map.insert("allOf".to_owned(), json!([branch]))),
     }
 }
 
 /// Base64 as a pattern: what a text decodes to is a note in later drafts.
 fn decoded(map: &mut Map<String, Value>, draft: Draft) {
     let is_encoded = map.get("contentEncoding").is_some_and(|it| it == "base64");
-    if draft >= Draft::Draft6 && is_encoded && !map.contains_key("pattern") {
-        map.insert("pattern".to_owned(), json!(BASE64));
+    if draft < Draft::Draft6 || !is_encoded {
+        return;
+    }
+    match map.contains_key("pattern") {
+        true => conjoin(map, json!({"pattern": BASE64})),
+        false => drop(map.insert("pattern".to_owned(), json!(BASE64))),
     }
 }
 
@@ -225,6 +268,10 @@ mod tests {
                 json!({"properties": {"prefixItems": {}}, "default": {"prefixItems": 1}}),
             ),
             of(DRAFT_4, json!({"minimum": 1, "exclusiveMinimum": true})),
+            of(
+                DRAFT_2019,
+                json!({"properties": {"c": {"$recursiveRef": "#"}, "t": {"prefixItems": [{}]}}}),
+            ),
             of(
                 DRAFT_2019,
                 json!({"definitions": {"S": {}}, "$ref": "#/definitions/S", "minLength": 2}),

@@ -69,15 +69,32 @@ impl Gbnf {
                 ));
             }
         }
-        let name = self.first_of_itself(&blank)?;
+        let name = self.first_of_itself(&self.empty_rules())?;
         Some(format!(
             "the rule `{name}` may begin with itself (left recursion): write first what it begins with in the end, and repeat the \
              rest, as in `a ::= b (\"+\" b)*`"
         ))
     }
 
+    /// The rules that may be the empty text. llama.cpp looks for some of them alone, and its stacks grow without end where a rule
+    /// begins with itself behind another (`e ::= ws e "+" e`, `ws ::= " "*`).
+    fn empty_rules(&self) -> HashSet<&str> {
+        let mut empty = HashSet::new();
+        loop {
+            let known = empty.len();
+            for rule in &self.rules {
+                if is_empty_among(&rule.body, &empty) {
+                    empty.insert(rule.name.as_str());
+                }
+            }
+            if empty.len() == known {
+                return empty;
+            }
+        }
+    }
+
     /// A rule that may begin with itself, through others perhaps.
-    fn first_of_itself(&self, blank: &HashSet<&str>) -> Option<&str> {
+    fn first_of_itself(&self, empty: &HashSet<&str>) -> Option<&str> {
         let numbers: HashMap<&str, usize> = (self.rules.iter().enumerate())
             .map(|(number, rule)| (rule.name.as_str(), number))
             .collect();
@@ -85,7 +102,7 @@ impl Gbnf {
         let mut begun_by: Vec<Vec<usize>> = vec![Vec::new(); self.rules.len()];
         for (number, rule) in self.rules.iter().enumerate() {
             let mut names = Vec::new();
-            firsts(&rule.body, blank, &mut names);
+            firsts(&rule.body, empty, &mut names);
             let first: Vec<usize> = (names.iter())
                 .filter_map(|name| numbers.get(name).copied())
                 .collect();
@@ -170,20 +187,32 @@ fn may_be_empty(expr: &Expr, blank: &HashSet<&str>) -> bool {
     }
 }
 
+/// Whether an expression may be the empty text, where these rules may.
+fn is_empty_among(expr: &Expr, empty: &HashSet<&str>) -> bool {
+    match expr {
+        Expr::Rule(name) => empty.contains(name.as_str()),
+        Expr::Repeat { inner, min, .. } => *min == 0 || is_empty_among(inner, empty),
+        Expr::Choice(parts) => parts.iter().any(|part| is_empty_among(part, empty)),
+        Expr::Sequence(parts) => parts.iter().all(|part| is_empty_among(part, empty)),
+        Expr::Literal(text) => text.is_empty(),
+        Expr::Class { .. } | Expr::Any => false,
+    }
+}
+
 /// The rules that an expression may begin with.
-fn firsts<'a>(expr: &'a Expr, blank: &HashSet<&str>, out: &mut Vec<&'a str>) {
+fn firsts<'a>(expr: &'a Expr, empty: &HashSet<&str>, out: &mut Vec<&'a str>) {
     match expr {
         Expr::Rule(name) => out.push(name),
-        Expr::Choice(parts) => parts.iter().for_each(|part| firsts(part, blank, out)),
+        Expr::Choice(parts) => parts.iter().for_each(|part| firsts(part, empty, out)),
         Expr::Sequence(parts) => {
             for part in parts {
-                firsts(part, blank, out);
-                if !may_be_empty(part, blank) {
+                firsts(part, empty, out);
+                if !is_empty_among(part, empty) {
                     break;
                 }
             }
         }
-        Expr::Repeat { inner, .. } => firsts(inner, blank, out),
+        Expr::Repeat { inner, .. } => firsts(inner, empty, out),
         Expr::Literal(_) | Expr::Class { .. } | Expr::Any => {}
     }
 }

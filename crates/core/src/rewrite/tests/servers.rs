@@ -552,6 +552,11 @@ fn llama_cpp_is_sent_grammars_in_words_that_it_reads() {
     assert_eq!(told.strategy, Strategy::Instruct);
     let why = |loss: &crate::ir::Loss| loss.reason.contains("left recursion");
     assert!(told.losses.iter().any(why), "{:?}", told.losses);
+    // Behind what may be nothing its stacks would grow without end.
+    let behind = "root ::= ws root \"+\" root | [0-9]\nws ::= [ \\t]*";
+    let told = asked(behind, json!({}));
+    assert_eq!(told.strategy, Strategy::Instruct);
+    assert!(told.losses.iter().any(why), "{:?}", told.losses);
 }
 
 #[test]

@@ -226,6 +226,14 @@ fn a_null_says_nothing_and_is_left_out_without_a_loss() {
     let losses = apply_fields(&rule("vllm", "0.32.0"), &mut body_fields).unwrap();
     assert!(losses.is_empty());
     assert_eq!(body(&body_fields), json!({"n": 1}));
+    // So do what servers do anyway.
+    let mut defaults =
+        fields(&json!({"n": 1, "logprobs": false, "top_logprobs": 0, "logit_bias": {}}));
+    let transformers = rule("transformers", "5.23.0");
+    let losses = apply_fields(&transformers, &mut defaults).unwrap();
+    assert_eq!((losses.len(), body(&defaults)), (0, json!({})));
+    let mut two = fields(&json!({"n": 2}));
+    assert_eq!(apply_fields(&transformers, &mut two).unwrap().len(), 1);
 }
 
 #[test]

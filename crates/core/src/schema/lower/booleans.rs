@@ -3,10 +3,12 @@
 
 use super::{Lowering, Why, is_note, put};
 use crate::schema::number::count_of;
-use crate::schema::position::{Child, Step, children, rewrite};
+use crate::schema::percent_decode;
+use crate::schema::position::{Child, Step, children, write_pointer};
 use crate::schema::validator::draft_of;
 use isogloss_validate::Draft;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
 impl Lowering<'_> {
     pub(super) fn spelled_out(&mut self, map: &Map<String, Value>) -> Option<Map<String, Value>> {
@@ -102,43 +104,72 @@ impl Lowering<'_> {
 }
 
 /// The schema with `false` where a schema says that nothing is allowed in other words (`{"not": {}}`, as zod-to-json-schema writes
-/// `z.never()`); `None` where none does.
+/// `z.never()`), but for definitions and what else a reference leads to: servers refuse that. `None` where none does.
 pub(super) fn nevers(schema: &Value) -> Option<Value> {
-    fn is_never(schema: &Value) -> bool {
-        let Value::Object(map) = schema else {
-            return false;
-        };
-        let is_any = |not: &Value| *not == Value::Bool(true) || *not == json!({});
-        map.get("not").is_some_and(is_any) && map.keys().all(|name| name == "not" || is_note(name))
-    }
-    fn says(schema: &Value) -> bool {
-        let mut inside = schema.as_object().into_iter().flat_map(children);
-        inside.any(|child| is_never(child.value) || says(child.value))
-    }
     // Draft 4 has no truths for schemas.
-    if draft_of(schema) == Some(Draft::Draft4) || !says(schema) {
+    if draft_of(schema) == Some(Draft::Draft4) || !holds_never(schema) {
         return None;
     }
+    let mut nevers = Nevers {
+        targets: HashSet::new(),
+        pointer: String::new(),
+        found: Vec::new(),
+    };
+    nevers.targets(schema);
+    nevers.find(schema);
     let mut plain = schema.clone();
-    rewrite(&mut plain, &mut |map| {
-        let never: Vec<(String, Option<String>, usize)> = children(map)
-            .filter(|child| is_never(child.value))
-            .map(|child| match child.step {
-                Step::Whole => (child.keyword.to_owned(), None, 0),
-                Step::Name(name) => (child.keyword.to_owned(), Some(name.to_owned()), 0),
-                Step::Index(index) => (child.keyword.to_owned(), None, index),
-            })
-            .collect();
-        for (keyword, name, index) in never {
-            let step = match (&name, map.get(&keyword)) {
-                (Some(name), _) => Step::Name(name),
-                (None, Some(Value::Array(_))) => Step::Index(index),
-                (None, _) => Step::Whole,
-            };
-            put(map, &keyword, step, Value::Bool(false));
+    for pointer in &nevers.found {
+        *plain.pointer_mut(pointer)? = Value::Bool(false);
+    }
+    (!nevers.found.is_empty()).then_some(plain)
+}
+
+struct Nevers {
+    /// Where references lead.
+    targets: HashSet<String>,
+    /// Of the schema at hand.
+    pointer: String,
+    found: Vec<String>,
+}
+
+impl Nevers {
+    fn targets(&mut self, schema: &Value) {
+        let Value::Object(map) = schema else { return };
+        let reference = map.get("$ref").and_then(Value::as_str);
+        if let Some(place) = reference.and_then(|text| text.strip_prefix('#')) {
+            self.targets.insert(percent_decode(place));
         }
-    });
-    Some(plain)
+        for child in children(map) {
+            self.targets(child.value);
+        }
+    }
+
+    fn find(&mut self, schema: &Value) {
+        let Value::Object(map) = schema else { return };
+        for child in children(map) {
+            let length = self.pointer.len();
+            write_pointer(child.keyword, child.step, &mut self.pointer);
+            let is_defined = matches!(child.keyword, "$defs" | "definitions");
+            if is_never(child.value) && !is_defined && !self.targets.contains(&self.pointer) {
+                self.found.push(self.pointer.clone());
+            }
+            self.find(child.value);
+            self.pointer.truncate(length);
+        }
+    }
+}
+
+fn is_never(schema: &Value) -> bool {
+    let Value::Object(map) = schema else {
+        return false;
+    };
+    let is_any = |not: &Value| *not == Value::Bool(true) || *not == json!({});
+    map.get("not").is_some_and(is_any) && map.keys().all(|name| name == "not" || is_note(name))
+}
+
+fn holds_never(schema: &Value) -> bool {
+    let mut inside = schema.as_object().into_iter().flat_map(children);
+    inside.any(|child| is_never(child.value) || holds_never(child.value))
 }
 
 /// An array has no more items than this.

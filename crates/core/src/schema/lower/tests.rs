@@ -515,3 +515,24 @@ fn hostile_schemas_end_whatever_the_server_reads() {
         }
     }
 }
+
+#[test]
+fn what_may_not_be_there_is_so_in_words_that_all_read() {
+    let taken = Profile {
+        ignored: strings(&["not"]),
+        booleans: Some(strings(&["additionalProperties"])),
+        ..Profile::default()
+    };
+    let never = json!({"not": {}, "description": "never"});
+    becomes(
+        &taken,
+        &json!({"type": "object", "properties": {"a": {}, "b": never}, "additionalProperties": never}),
+        &json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false}),
+        &[],
+    );
+    // Servers refuse a definition that nothing satisfies.
+    let schema = json!({"properties": {"a": {"$ref": "#/$defs/N"}, "b": {"$ref": "#/properties/c"}, "c": never}, "$defs": {"N": never}});
+    let lowered = lower(&schema, &taken);
+    assert!(!lowered.schema.to_string().contains("false"));
+    assert!(!lowered.losses.is_empty());
+}

@@ -6,8 +6,7 @@ use isogloss_core::error::{Error, Kind};
 use isogloss_core::pattern::ecma;
 use isogloss_core::schema::position::{Holds, holds, is_schema, rewrite};
 use isogloss_core::schema::profile::{Counts, OneOf};
-use isogloss_core::schema::{Profile, Why, lower, validator};
-use isogloss_validate::Draft;
+use isogloss_core::schema::{Profile, Why, lower};
 use serde_json::{Map, Value, json};
 
 /// Between two tokens of JSON: a space or two, or a line end with an indent. Models write nothing
@@ -60,9 +59,8 @@ const SILENT: [&str; 5] = [
 
 /// The schema that llguidance is given.
 pub(super) fn prepare(schema: &Value, whitespace: Whitespace) -> Result<Value, Error> {
-    let draft = validator::draft_of(schema).unwrap_or(Draft::Draft202012);
     let mut trimmed = schema.clone();
-    trim(&mut trimmed, draft);
+    trim(&mut trimmed);
     let lowered = lower(&trimmed, &profile());
     // What is narrower than asked is still what was asked.
     let lost = |loss: &&isogloss_core::schema::Unkept| loss.why != Why::Narrower;
@@ -126,12 +124,12 @@ fn spell_pattern(map: &mut Map<String, Value>) {
 }
 
 /// Takes out what says nothing, so that it is not refused, and says some things in other words.
-fn trim(schema: &mut Value, draft: Draft) {
+fn trim(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     for name in SILENT {
         map.shift_remove(name);
     }
-    map.retain(|keyword, value| !is_idle(keyword, value, draft));
+    map.retain(|keyword, value| !is_idle(keyword, value));
     if !map.contains_key("contains") {
         map.retain(|keyword, _| !matches!(keyword.as_str(), "minContains" | "maxContains"));
     }
@@ -150,16 +148,16 @@ fn trim(schema: &mut Value, draft: Draft) {
             (Some((Holds::Named, _)), Value::Object(named)) => named
                 .values_mut()
                 .filter(|value| is_schema(value))
-                .for_each(|value| trim(value, draft)),
-            (Some(_), Value::Array(items)) => items.iter_mut().for_each(|item| trim(item, draft)),
-            (Some(_), value) => trim(value, draft),
+                .for_each(|value| trim(value)),
+            (Some(_), Value::Array(items)) => items.iter_mut().for_each(|item| trim(item)),
+            (Some(_), value) => trim(value),
             _ => {}
         }
     }
 }
 
 /// Whether a keyword asserts nothing with this value.
-fn is_idle(keyword: &str, value: &Value, draft: Draft) -> bool {
+fn is_idle(keyword: &str, value: &Value) -> bool {
     let is_any = |value: &Value| match value {
         Value::Bool(any) => *any,
         Value::Object(map) => map.is_empty(),
@@ -172,23 +170,35 @@ fn is_idle(keyword: &str, value: &Value, draft: Draft) -> bool {
         "dependencies" | "dependentRequired" | "dependentSchemas" => {
             value.as_object().is_some_and(Map::is_empty)
         }
-        "format" => !value.as_str().is_some_and(|name| asserts(name, draft)),
+        "format" => !value.as_str().is_some_and(asserts),
         _ => false,
     }
 }
 
-/// Whether the validator checks a format in this draft; elsewhere it is a note for people.
-fn asserts(format: &str, draft: Draft) -> bool {
-    match format {
-        "date" | "date-time" | "email" | "hostname" | "ipv4" | "ipv6" | "regex" | "time"
-        | "uri" | "idn-email" => true,
-        "json-pointer" | "uri-reference" | "uri-template" => draft >= Draft::Draft6,
-        "idn-hostname" | "iri" | "iri-reference" | "relative-json-pointer" => {
-            draft >= Draft::Draft7
-        }
-        "duration" | "uuid" => draft >= Draft::Draft201909,
-        _ => false,
-    }
+/// Whether the validator checks a format, whatever the draft; another is a note for people.
+fn asserts(format: &str) -> bool {
+    matches!(
+        format,
+        "date"
+            | "date-time"
+            | "duration"
+            | "email"
+            | "hostname"
+            | "idn-email"
+            | "idn-hostname"
+            | "ipv4"
+            | "ipv6"
+            | "iri"
+            | "iri-reference"
+            | "json-pointer"
+            | "regex"
+            | "relative-json-pointer"
+            | "time"
+            | "uri"
+            | "uri-reference"
+            | "uri-template"
+            | "uuid"
+    )
 }
 
 /// `minProperties` where as many properties are required anyway.
