@@ -148,8 +148,8 @@ fn trim(schema: &mut Value) {
             (Some((Holds::Named, _)), Value::Object(named)) => named
                 .values_mut()
                 .filter(|value| is_schema(value))
-                .for_each(|value| trim(value)),
-            (Some(_), Value::Array(items)) => items.iter_mut().for_each(|item| trim(item)),
+                .for_each(trim),
+            (Some(_), Value::Array(items)) => items.iter_mut().for_each(trim),
             (Some(_), value) => trim(value),
             _ => {}
         }
