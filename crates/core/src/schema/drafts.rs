@@ -242,6 +242,48 @@ mod tests {
                 json!("YQ=="),
                 json!("a"),
             ),
+            (
+                DRAFT_7,
+                json!({"contentEncoding": "base64", "pattern": "^.{2,}$", "minContains": 1}),
+                json!("YQ=="),
+                json!("a b!"),
+            ),
+            // Closed once more beside what is closed, and beside what is open.
+            (
+                DRAFT_4,
+                json!({"definitions": {"P": {"properties": {"n": {"type": "string"}}, "additionalProperties": false}},
+                    "properties": {"p": {"$ref": "#/definitions/P", "type": "object", "additionalProperties": false}}}),
+                json!({"p": {"n": "a"}}),
+                json!({"p": {"m": "a"}}),
+            ),
+            (
+                DRAFT_7,
+                json!({"definitions": {"P": {"properties": {"n": {"type": "string"}}}},
+                    "properties": {"p": {"$ref": "#/definitions/P", "additionalProperties": false}}}),
+                json!({"p": {"n": "a"}}),
+                json!({"p": {"m": "a"}}),
+            ),
+            (
+                DRAFT_7,
+                json!({"definitions": {"P": {"properties": {"n": {"type": "string"}}, "additionalProperties": false}},
+                    "properties": {"p": {"$ref": "#/definitions/P", "properties": {"m": {}}, "required": ["m"], "minProperties": 1}}}),
+                json!({"p": {"n": "a"}}),
+                json!({"p": {}}),
+            ),
+            (
+                DRAFT_7,
+                json!({"definitions": {"S": {"type": "string"}}, "properties": {"a": {"$ref": "#/definitions/S", "nullable": true}},
+                    "dependentRequired": {"b": ["a"]}}),
+                json!({"a": null, "b": 1}),
+                json!({"b": 1}),
+            ),
+            (
+                DRAFT_7,
+                json!({"$id": "https://example.com/a.json", "definitions": {"S": {"type": "string"}},
+                    "properties": {"a": {"$ref": "https://example.com/a.json#/definitions/S"}}, "dependentRequired": {"b": ["a"]}}),
+                json!({"a": "x", "b": 1}),
+                json!({"b": 1}),
+            ),
         ] {
             let mut schema = of(draft, schema);
             assert!(mend(&mut schema), "{schema}");
