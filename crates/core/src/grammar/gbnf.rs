@@ -101,7 +101,35 @@ impl Gbnf {
     }
 }
 
+/// The rules that take the empty text.
+pub(super) fn nullable<'r>(rules: impl Iterator<Item = &'r GbnfRule> + Clone) -> HashSet<&'r str> {
+    let mut known = HashSet::new();
+    loop {
+        let before = known.len();
+        for rule in rules.clone() {
+            if rule.body.is_nullable(&|name| known.contains(name)) {
+                known.insert(rule.name.as_str());
+            }
+        }
+        if known.len() == before {
+            return known;
+        }
+    }
+}
+
 impl Expr {
+    /// Whether it takes the empty text, where it is known of which rules do.
+    pub(super) fn is_nullable(&self, rule: &dyn Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Choice(parts) => parts.iter().any(|part| part.is_nullable(rule)),
+            Self::Sequence(parts) => parts.iter().all(|part| part.is_nullable(rule)),
+            Self::Literal(text) => text.is_empty(),
+            Self::Class { .. } | Self::Any => false,
+            Self::Rule(name) => rule(name),
+            Self::Repeat { inner, min, .. } => *min == 0 || inner.is_nullable(rule),
+        }
+    }
+
     /// The empty text.
     #[must_use]
     pub const fn empty() -> Self {

@@ -292,7 +292,8 @@ impl<'a> Rules<'a> {
     }
 
     fn accepts_empty(&self) -> bool {
-        let empty = self.fixpoint(&|rules, expr, known| rules.is_nullable(expr, known));
+        let empty = self
+            .fixpoint(&|rules, expr, known| expr.is_nullable(&|name| known[rules.numbers[name]]));
         empty.first() == Some(&true)
     }
 
@@ -320,17 +321,6 @@ impl<'a> Rules<'a> {
             Expr::Literal(_) | Expr::Class { .. } | Expr::Any => true,
             Expr::Rule(name) => known[self.numbers[name.as_str()]],
             Expr::Repeat { inner, min, .. } => *min == 0 || self.is_finite(inner, known),
-        }
-    }
-
-    fn is_nullable(&self, expr: &Expr, known: &[bool]) -> bool {
-        match expr {
-            Expr::Choice(parts) => parts.iter().any(|part| self.is_nullable(part, known)),
-            Expr::Sequence(parts) => parts.iter().all(|part| self.is_nullable(part, known)),
-            Expr::Literal(text) => text.is_empty(),
-            Expr::Class { .. } | Expr::Any => false,
-            Expr::Rule(name) => known[self.numbers[name.as_str()]],
-            Expr::Repeat { inner, min, .. } => *min == 0 || self.is_nullable(inner, known),
         }
     }
 

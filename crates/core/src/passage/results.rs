@@ -34,11 +34,9 @@ fn bring_home(batch: &mut Value) -> bool {
     let Some(Value::String(url)) = batch.get_mut("results_url") else {
         return false;
     };
-    let home = url
-        .find("://")
-        .and(url.find(&format!("{BATCHES}/")))
-        .and_then(|at| url.get(at..))
-        .map(str::to_owned);
+    let has_host = url.contains("://");
+    let home = url.find(&format!("{BATCHES}/")).filter(|_| has_host);
+    let home = home.and_then(|at| url.get(at..)).map(str::to_owned);
     let is_other = home.is_some();
     if let Some(home) = home {
         *url = home;

@@ -5,6 +5,7 @@ use super::SchemaFault;
 use super::position::{AppliesTo, Child, Step, children, follow, is_schema, write_pointer};
 use isogloss_validate::Uri;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Keywords that refer to a schema elsewhere.
@@ -344,6 +345,32 @@ impl<'a> Graph<'a> {
 /// The address of a value stands for its identity while the schema is borrowed.
 fn address(value: &Value) -> usize {
     std::ptr::from_ref(value) as usize
+}
+
+/// What the fragment of a URI (RFC 3986, section 3.5) does not take of a JSON Pointer is escaped; with `keeps_escapes` what is an escape
+/// already stays one.
+pub(crate) fn percent_encode(pointer: &str, keeps_escapes: bool) -> Cow<'_, str> {
+    let bytes = pointer.as_bytes();
+    let is_escape = |at: usize| {
+        let digits = bytes.get(at + 1..at + 3);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let is_taken = |at: usize, byte: u8| match byte {
+        b'%' => keeps_escapes && is_escape(at),
+        byte => byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(&byte),
+    };
+    let mut all = bytes.iter().enumerate();
+    if all.all(|(at, byte)| is_taken(at, *byte)) {
+        return Cow::Borrowed(pointer);
+    }
+    let mut out = String::with_capacity(pointer.len() + 8);
+    for (at, byte) in bytes.iter().enumerate() {
+        match is_taken(at, *byte) {
+            true => out.push(char::from(*byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// Decodes `%41`; what is no escape stays as it is.

@@ -39,7 +39,7 @@ use super::position::{AppliesTo, Child, Step, children, push_segment, write_poin
 use super::profile::{Profile, Recursion};
 use super::{identity, merge, nullable, rooted, validator};
 pub use beside::has_object_without;
-pub(super) use formats::asserts;
+pub use formats::asserts;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 pub(crate) use told::describe;

@@ -5,6 +5,9 @@ use super::validator::draft_of;
 use isogloss_validate::{Draft, Keyword, ValidationError};
 use serde_json::{Map, Number, Value};
 
+/// What may be said of how large numbers are.
+pub(super) const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+
 /// What a schema demands of the value of numbers, beyond their type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum NumberDemand {
@@ -20,7 +23,6 @@ pub(crate) enum NumberDemand {
 
 /// What one schema object demands by its own keywords.
 pub(crate) fn demand(schema: &Map<String, Value>) -> NumberDemand {
-    const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
     let names_large = |keyword| schema.get(keyword).is_some_and(holds_large_number);
     let is_multiple = schema
         .get("multipleOf")

@@ -1,11 +1,10 @@
 //! What a server makes of JSON Schema: the closed vocabulary in which rule files say it. Data in,
 //! nothing out: [`super::lower()`] reads it.
 
-use super::number::count_of;
+use super::number::{BOUNDS, count_of};
 use super::position::{Holds, holds};
 use serde_json::{Map, Value};
 
-const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 /// Texts of models are seldom shorter than this, in characters.
 const SHORT: u64 = 8;
 /// Texts that may be so long have line breaks and quotes, and seldom end for their length.

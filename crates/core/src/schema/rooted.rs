@@ -6,8 +6,10 @@
 //! (`ref_template` in its `llms/anthropic/chat/transformation.py`, 1.110.2), which is a path from the root of some server
 //! and leads nowhere by the specification.
 
+use super::graph::percent_encode;
 use super::position::{any_object, rewrite};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 const REF: &str = "$ref";
 
@@ -61,29 +63,10 @@ fn escaped(map: &Map<String, Value>) -> Option<String> {
     let pointer = reference
         .strip_prefix('#')
         .filter(|it| it.starts_with('/'))?;
-    let bytes = pointer.as_bytes();
-    let is_escape = |at: usize| {
-        let digits = bytes.get(at + 1..at + 3);
-        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    };
-    // RFC 3986, section 3.5.
-    let is_taken = |at: usize, byte: u8| match byte {
-        b'%' => is_escape(at),
-        byte => byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(&byte),
-    };
-    let mut all = bytes.iter().enumerate();
-    if all.all(|(at, byte)| is_taken(at, *byte)) {
-        return None;
+    match percent_encode(pointer, true) {
+        Cow::Owned(escaped) => Some(format!("#{escaped}")),
+        Cow::Borrowed(_) => None,
     }
-    let mut out = String::with_capacity(reference.len() + 8);
-    out.push('#');
-    for (at, byte) in bytes.iter().enumerate() {
-        match is_taken(at, *byte) {
-            true => out.push(char::from(*byte)),
-            false => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    Some(out)
 }
 
 /// What the root refers to, in its place; `None` where it refers to nothing else, or says more than that.

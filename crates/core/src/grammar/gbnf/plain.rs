@@ -4,7 +4,7 @@
 //! Its names are letters, digits and hyphens, and it refuses every grammar with a left recursion (`llama_grammar_detect_left_recursion`
 //! of src/llama-grammar.cpp, read at 0c1e57098).
 
-use super::{Expr, Gbnf, Names};
+use super::{Expr, Gbnf, Names, nullable};
 use std::collections::{HashMap, HashSet};
 
 impl Gbnf {
@@ -69,28 +69,13 @@ impl Gbnf {
                 ));
             }
         }
-        let name = self.first_of_itself(&self.empty_rules())?;
+        // It looks for some of the rules alone that take nothing, and its stacks grow without end where one begins with itself behind
+        // any other of them (`e ::= ws e "+" e`, `ws ::= " "*`).
+        let name = self.first_of_itself(&nullable(self.rules.iter()))?;
         Some(format!(
             "the rule `{name}` may begin with itself (left recursion): write first what it begins with in the end, and repeat the \
              rest, as in `a ::= b (\"+\" b)*`"
         ))
-    }
-
-    /// The rules that may be the empty text. llama.cpp looks for some of them alone, and its stacks grow without end where a rule
-    /// begins with itself behind another (`e ::= ws e "+" e`, `ws ::= " "*`).
-    fn empty_rules(&self) -> HashSet<&str> {
-        let mut empty = HashSet::new();
-        loop {
-            let known = empty.len();
-            for rule in &self.rules {
-                if is_empty_among(&rule.body, &empty) {
-                    empty.insert(rule.name.as_str());
-                }
-            }
-            if empty.len() == known {
-                return empty;
-            }
-        }
     }
 
     /// A rule that may begin with itself, through others perhaps.
@@ -187,18 +172,6 @@ fn may_be_empty(expr: &Expr, blank: &HashSet<&str>) -> bool {
     }
 }
 
-/// Whether an expression may be the empty text, where these rules may.
-fn is_empty_among(expr: &Expr, empty: &HashSet<&str>) -> bool {
-    match expr {
-        Expr::Rule(name) => empty.contains(name.as_str()),
-        Expr::Repeat { inner, min, .. } => *min == 0 || is_empty_among(inner, empty),
-        Expr::Choice(parts) => parts.iter().any(|part| is_empty_among(part, empty)),
-        Expr::Sequence(parts) => parts.iter().all(|part| is_empty_among(part, empty)),
-        Expr::Literal(text) => text.is_empty(),
-        Expr::Class { .. } | Expr::Any => false,
-    }
-}
-
 /// The rules that an expression may begin with.
 fn firsts<'a>(expr: &'a Expr, empty: &HashSet<&str>, out: &mut Vec<&'a str>) {
     match expr {
@@ -207,7 +180,7 @@ fn firsts<'a>(expr: &'a Expr, empty: &HashSet<&str>, out: &mut Vec<&'a str>) {
         Expr::Sequence(parts) => {
             for part in parts {
                 firsts(part, empty, out);
-                if !is_empty_among(part, empty) {
+                if !part.is_nullable(&|name| empty.contains(name)) {
                     break;
                 }
             }

@@ -8,7 +8,7 @@
 use super::lexing::{Lexing, examine};
 use super::read::Lark;
 use crate::grammar::GrammarFault;
-use crate::grammar::gbnf::{Expr, Gbnf, GbnfRule, Names};
+use crate::grammar::gbnf::{Expr, Gbnf, GbnfRule, Names, nullable};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -31,7 +31,7 @@ pub(in crate::grammar) struct Lowered {
 /// What cannot be read, or cannot be said in GBNF at all, by its name; a grammar that is too large.
 pub(in crate::grammar) fn to_gbnf(text: &str) -> Result<Lowered, GrammarFault> {
     let lark = Lark::read(super::without_header(text))?;
-    let nullable = nullable(&lark);
+    let nullable = nullable(lark.rules.iter().chain(&lark.terminals));
     let (lexing, is_at_ends) = examine(&lark, &nullable);
     let wider = match lexing {
         Lexing::Same => None,
@@ -50,31 +50,6 @@ pub(in crate::grammar) fn to_gbnf(text: &str) -> Result<Lowered, GrammarFault> {
         wider,
         narrower,
     })
-}
-
-/// The rules and terminals that take the empty text.
-fn nullable(lark: &Lark) -> HashSet<&str> {
-    let all = || lark.rules.iter().chain(&lark.terminals);
-    let mut known = HashSet::new();
-    loop {
-        let found = all().filter(|rule| is_nullable(&rule.body, &known));
-        let found: HashSet<&str> = found.map(|rule| rule.name.as_str()).collect();
-        if found.len() == known.len() {
-            return known;
-        }
-        known = found;
-    }
-}
-
-fn is_nullable(expr: &Expr, known: &HashSet<&str>) -> bool {
-    match expr {
-        Expr::Choice(parts) => parts.iter().any(|part| is_nullable(part, known)),
-        Expr::Sequence(parts) => parts.iter().all(|part| is_nullable(part, known)),
-        Expr::Literal(text) => text.is_empty(),
-        Expr::Class { .. } | Expr::Any => false,
-        Expr::Rule(name) => known.contains(name.as_str()),
-        Expr::Repeat { inner, min, .. } => *min == 0 || is_nullable(inner, known),
-    }
 }
 
 /// Where in the text a rule is read.
@@ -241,7 +216,7 @@ impl<'a> Lowering<'a> {
             };
             let ignored = lowering.refer(IGNORED, Place::Plain);
             let terminal = Expr::Sequence(vec![ignored, terminal]);
-            match is_nullable(leaf, &lowering.nullable) {
+            match leaf.is_nullable(&|name| lowering.nullable.contains(name)) {
                 true => terminal.optional(),
                 false => terminal,
             }
@@ -277,7 +252,7 @@ impl<'a> Lowering<'a> {
                         let way = std::iter::once(first).chain(tail.collect::<Vec<_>>());
                         ways.push(Expr::Sequence(way.collect()));
                     }
-                    if !is_nullable(part, &self.nullable) {
+                    if !part.is_nullable(&|name| self.nullable.contains(name)) {
                         break;
                     }
                 }
@@ -292,7 +267,7 @@ impl<'a> Lowering<'a> {
             },
             Expr::Repeat { inner, min, max } => {
                 let first = self.some(inner, rest)?;
-                let min = match is_nullable(inner, &self.nullable) {
+                let min = match inner.is_nullable(&|name| self.nullable.contains(name)) {
                     true => 0,
                     false => min.saturating_sub(1),
                 };

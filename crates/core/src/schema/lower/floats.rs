@@ -2,6 +2,7 @@
 //! `json/numeric.rs`): what a schema says of numbers comes in; the same without what would be read wrongly goes out.
 
 use super::fits::types_of;
+use crate::schema::number::BOUNDS;
 use serde_json::{Map, Number, Value, json};
 
 /// Whole numbers up to here are floats too.
@@ -12,7 +13,6 @@ const LARGEST: u64 = 1_000_000_000_000_000_000;
 const DECIMALS: i32 = 9;
 
 const VALUES: [&str; 2] = ["const", "enum"];
-const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 
 /// What changes, and the keywords that are taken out. `None` where nothing does.
 pub(super) fn carried(map: &Map<String, Value>) -> Option<(Map<String, Value>, Vec<&'static str>)> {

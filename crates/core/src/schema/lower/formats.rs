@@ -107,8 +107,9 @@ const PATTERNS: [(&str, &str, Says); 13] = [
     ),
 ];
 
-/// Whether a format says anything of values.
-pub(in crate::schema) fn asserts(format: &Value) -> bool {
+/// Whether a format says anything of values, whatever the draft.
+#[must_use]
+pub fn asserts(format: &Value) -> bool {
     format.as_str().is_some_and(|name| DEFINED.contains(&name))
 }
 

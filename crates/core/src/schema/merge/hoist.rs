@@ -2,7 +2,7 @@
 //! into the common `$defs` goes out, and what they lead to is kept for the root.
 
 use super::modernise;
-use crate::schema::graph::{Graph, NodeId, REFERENCES};
+use crate::schema::graph::{Graph, NodeId, REFERENCES, percent_encode};
 use crate::schema::identity;
 use crate::schema::position::{push_segment, replaced};
 use crate::schema::validator::draft_of;
@@ -219,30 +219,9 @@ fn pointer_to(name: &str) -> String {
     fragment(&pointer)
 }
 
-/// Percent-encodes what a URI fragment may not hold.
+/// A fragment with its hash sign, in which what a URI does not take is escaped.
 fn fragment(pointer: &str) -> String {
-    let mut out = String::with_capacity(pointer.len());
-    for byte in pointer.bytes() {
-        match byte {
-            b'%'
-            | b'"'
-            | b'<'
-            | b'>'
-            | b'\\'
-            | b'^'
-            | b'`'
-            | b'{'
-            | b'|'
-            | b'}'
-            | b'['
-            | b']'
-            | 0..=0x20
-            | 0x7f.. => out.push_str(&format!("%{byte:02X}")),
-            byte => out.push(char::from(byte)),
-        }
-    }
-    // The leading hash sign starts the fragment; any other would end it.
-    format!("#{}", out[1..].replace('#', "%23"))
+    format!("#{}", percent_encode(&pointer[1..], false))
 }
 
 /// Copies schemas of one tool with their references rewritten.

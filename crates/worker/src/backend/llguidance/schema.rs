@@ -4,6 +4,7 @@
 use crate::backend::Whitespace;
 use isogloss_core::error::{Error, Kind};
 use isogloss_core::pattern::ecma;
+use isogloss_core::schema::lower::asserts;
 use isogloss_core::schema::position::{Holds, holds, is_schema, rewrite};
 use isogloss_core::schema::profile::{Counts, OneOf};
 use isogloss_core::schema::{Profile, Why, lower};
@@ -170,35 +171,9 @@ fn is_idle(keyword: &str, value: &Value) -> bool {
         "dependencies" | "dependentRequired" | "dependentSchemas" => {
             value.as_object().is_some_and(Map::is_empty)
         }
-        "format" => !value.as_str().is_some_and(asserts),
+        "format" => !asserts(value),
         _ => false,
     }
-}
-
-/// Whether the validator checks a format, whatever the draft; another is a note for people.
-fn asserts(format: &str) -> bool {
-    matches!(
-        format,
-        "date"
-            | "date-time"
-            | "duration"
-            | "email"
-            | "hostname"
-            | "idn-email"
-            | "idn-hostname"
-            | "ipv4"
-            | "ipv6"
-            | "iri"
-            | "iri-reference"
-            | "json-pointer"
-            | "regex"
-            | "relative-json-pointer"
-            | "time"
-            | "uri"
-            | "uri-reference"
-            | "uri-template"
-            | "uuid"
-    )
 }
 
 /// `minProperties` where as many properties are required anyway.
