@@ -21,7 +21,7 @@ mod identity;
 mod measure;
 mod misplaced;
 mod moment;
-mod number;
+pub(crate) mod number;
 mod patterns;
 pub mod position;
 mod prefix;

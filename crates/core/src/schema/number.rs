@@ -6,7 +6,7 @@ use isogloss_validate::{Draft, Keyword, ValidationError};
 use serde_json::{Map, Number, Value};
 
 /// What may be said of how large numbers are.
-pub(super) const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+pub(crate) const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 
 /// What a schema demands of the value of numbers, beyond their type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

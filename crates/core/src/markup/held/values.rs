@@ -12,6 +12,7 @@ use super::{
 use crate::markup::elements::{ITEM, Tokens};
 use crate::markup::format::{Form, Shape};
 use crate::markup::typed::{self, Taken, reference};
+use crate::schema::number::BOUNDS;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
@@ -21,8 +22,6 @@ const MAX_FIRSTS: usize = 8;
 const MAX_SCHEMAS: usize = 2_000;
 /// A bound of a list, which is counted.
 const MAX_ITEMS: u64 = 1_000;
-/// What may be said of a number.
-const BOUNDS: [&str; 4] = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 
 /// How values are written.
 #[derive(Debug, Clone, Copy)]
